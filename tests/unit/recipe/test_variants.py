@@ -1,0 +1,325 @@
+import pytest
+from servesweep.recipe.problems import RecipeError
+from servesweep.recipe.source import Document, parse
+from servesweep.recipe.variants import Variant, expand, select, set_value, unset_value
+
+
+def read(text: str) -> Document:
+    return parse(text, "r.yaml")
+
+
+def complaint(text: str, selector: str | None = None) -> str:
+    document = read(text)
+    with pytest.raises(RecipeError) as caught:
+        _ = expand(document) if selector is None else select(document, selector)
+    return str(caught.value)
+
+
+def suffixes(variants: list[Variant]) -> list[str | None]:
+    return [variant.suffix for variant in variants]
+
+
+BASE = """\
+schema: 2
+base:
+  name: llama
+  model:
+    path: /models/a
+    precision: fp8
+  loads: [1, 2, 4]
+"""
+
+FAMILY = f"""\
+{BASE}
+override_slow:
+  model:
+    precision: null
+    revision: main
+override_named:
+  name: mine
+  loads: [8]
+zip_override_pair:
+  model:
+    path: [/models/b, /models/c]
+    precision: [bf16]
+  loads: [[1], [2, 3]]
+"""
+
+
+def test_a_plain_recipe_is_one_configuration_without_a_suffix() -> None:
+    document = read("name: a\nmodel: {path: x}\n")
+    (variant,) = expand(document)
+    assert variant == Variant(None, document.data, dict(document.lines), path="r.yaml")
+
+
+def test_overrides_come_by_name_then_zips_and_the_base_stays_out() -> None:
+    variants = expand(read(FAMILY))
+    assert suffixes(variants) == ["named", "slow", "pair_0", "pair_1"]
+    assert [v.origin for v in variants] == [
+        "override_named",
+        "override_slow",
+        "zip_override_pair[0]",
+        "zip_override_pair[1]",
+    ]
+
+
+def test_merge_is_deep_lists_replace_and_null_deletes() -> None:
+    named, slow, *_ = expand(read(FAMILY))
+    assert slow.data == {
+        "schema": 2,
+        "name": "llama_slow",
+        "model": {"path": "/models/a", "revision": "main"},
+        "loads": [1, 2, 4],
+    }
+    assert named.data["name"] == "mine"
+    assert named.data["loads"] == [8]
+
+
+def test_zips_walk_their_lists_in_parallel() -> None:
+    first, second = select(read(FAMILY), "zip_override_pair")
+    assert first.data["model"] == {"path": "/models/b", "precision": "bf16"}
+    assert second.data["model"] == {"path": "/models/c", "precision": "bf16"}
+    assert (first.data["loads"], second.data["loads"]) == ([1], [2, 3])
+    assert (first.data["name"], second.data["name"]) == ("llama_pair_0", "llama_pair_1")
+
+
+def test_lines_follow_the_merge() -> None:
+    slow = expand(read(FAMILY))[1]
+    assert slow.line(("model", "path")) == 5
+    assert slow.line(("model", "revision")) == 12
+    assert slow.line(("loads", 1)) == 7
+    assert slow.line(("schema",)) == 1
+    second = select(read(FAMILY), "zip_override_pair[1]")[0]
+    assert second.line(("model", "path")) == 18
+    assert str(slow.problem(("model", "revision"), "is odd")) == "r.yaml:12: model.revision: is odd"
+
+
+def test_variants_do_not_share_data() -> None:
+    named, slow, *_ = expand(read(FAMILY))
+    slow.data["model"]["path"] = "changed"
+    assert named.data["model"]["path"] == "/models/a"
+
+
+def test_a_zip_may_name_its_variants_and_delete_with_null() -> None:
+    text = f"{BASE}zip_override_p:\n  name: [one, two]\n  model:\n    precision: [null, bf16]\n"
+    one, two = expand(read(text))
+    assert (one.data["name"], two.data["name"]) == ("one", "two")
+    assert (one.data["model"], two.data["model"]) == (
+        {"path": "/models/a"},
+        {"path": "/models/a", "precision": "bf16"},
+    )
+    assert (one.suffix, two.suffix) == ("p_0", "p_1")
+
+
+def test_one_name_for_all_of_a_zip_is_not_used_and_said() -> None:
+    variants = expand(read(f"{BASE}zip_override_p:\n  name: same\n  loads: [[1], [2]]\n"))
+    assert [v.data["name"] for v in variants] == ["llama_p_0", "llama_p_1"]
+    assert "zip_override_p.name is one text for all its variants" in variants[0].notes[0]
+
+
+def test_the_base_alone_is_the_configuration() -> None:
+    (variant,) = expand(read(BASE))
+    assert (variant.suffix, variant.origin) == (None, "base")
+    assert variant.data["schema"] == 2
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ("base", [None]),
+        ("override_slow", ["slow"]),
+        ("zip_override_pair", ["pair_0", "pair_1"]),
+        ("zip_override_pair[1]", ["pair_1"]),
+        ("override_*", ["named", "slow"]),
+        ("*slow", ["slow"]),
+        ("zip_override_pai?", ["pair_0", "pair_1"]),
+        ("zip_override_*[0]", ["pair_0"]),
+        ("*", ["named", "slow", "pair_0", "pair_1"]),
+    ],
+)
+def test_selectors(selector: str, expected: list[str | None]) -> None:
+    assert suffixes(select(read(FAMILY), selector)) == expected
+
+
+@pytest.mark.parametrize("selector", ["override_x", "zip_override_pair[2]", "slow", "b*", ""])
+def test_an_unknown_selector_lists_what_there_is(selector: str) -> None:
+    assert complaint(FAMILY, selector) == (
+        f"r.yaml: there is no variant {selector!r}; there are: base, override_named, override_slow, "
+        "zip_override_pair[0], zip_override_pair[1]"
+    )
+
+
+def test_a_plain_recipe_has_nothing_to_select() -> None:
+    assert "this recipe has no base and overrides" in complaint("name: a\n", "base")
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        ("slurm: {}\n", "slurm: beside `base` stand only schema, override_<name> and zip_override_<name>"),
+        ("overide_a: {}\n", "overide_a: unknown block; did you mean override_a?"),
+        ("zip_overrid_a: {}\n", "zip_overrid_a: unknown block; did you mean zip_override_a?"),
+        ("override_: {}\n", "override_: the variant has no name"),
+        ("override_a:\n", "override_a: the block is not a mapping; write {} for a variant equal to the base"),
+        ("override_a: 3\n", "override_a: the block is not a mapping; expected a mapping"),
+        ("zip_override_a: {name: x}\n", "zip_override_a: a zip needs at least one list"),
+        ("zip_override_a: {loads: []}\n", "zip_override_a.loads: the list is empty"),
+    ],
+)
+def test_malformed_variants_have_file_line_and_key(block: str, message: str) -> None:
+    assert complaint(BASE + block).startswith(f"r.yaml:8: {message}")
+
+
+def test_incompatible_zip_lengths_are_named() -> None:
+    text = f"{BASE}zip_override_a:\n  model:\n    path: [a, b, c]\n    precision: [x, y]\n"
+    assert complaint(text) == (
+        "r.yaml:11: zip_override_a.model.precision: has 2 values, but zip_override_a.model.path has 3: "
+        "lists of a zip have one length or one value"
+    )
+
+
+def test_an_override_without_a_base() -> None:
+    assert (
+        complaint("name: a\noverride_x: {}\n") == "r.yaml:2: override_x: a variant needs a `base` beside it"
+    )
+
+
+SWEEP = """\
+name: grid
+sweep:
+  isl: [1024, 8192]
+  rate: [0.5, 2]
+benchmark:
+  isl: "{isl}"
+  label: "isl{isl}-rate{rate}-on-{node}"
+  args: ["--isl", "{isl}", "{job_id}"]
+"""
+
+
+def test_a_sweep_is_a_product_first_parameter_slowest() -> None:
+    variants = expand(read(SWEEP))
+    assert suffixes(variants) == ["isl1024_rate0.5", "isl1024_rate2", "isl8192_rate0.5", "isl8192_rate2"]
+    assert variants[1].data == {
+        "name": "grid_isl1024_rate2",
+        "benchmark": {
+            "isl": 1024,
+            "label": "isl1024-rate2-on-{node}",
+            "args": ["--isl", 1024, "{job_id}"],
+        },
+    }
+    assert variants[1].line(("benchmark", "isl")) == 6
+
+
+def test_an_exact_placeholder_keeps_the_type_and_a_longer_text_is_written_out() -> None:
+    text = 'sweep:\n  x: [[1, 2], true, "7"]\na: "{x}"\nb: "x={x}"\n'
+    assert [(v.data["a"], v.data["b"]) for v in expand(read(text))] == [
+        ([1, 2], "x=1,2"),
+        (True, "x=true"),
+        ("7", "x=7"),
+    ]
+
+
+def test_suffixes_are_safe_in_file_names() -> None:
+    text = 'sweep:\n  path: [/models/a b, "ü"]\na: "{path}"\n'
+    assert suffixes(expand(read(text))) == ["path-models-a-b", "path-"]
+
+
+def test_a_very_long_suffix_is_cut_but_stays_unique() -> None:
+    long = "x" * 300
+    first, second = suffixes(expand(read(f"sweep:\n  p: [{long}a, {long}b]\na: '{{p}}'\n")))
+    assert first is not None
+    assert second is not None
+    assert first != second
+    assert len(first) == len(second) == 100
+
+
+def test_a_sweep_inside_base_or_a_variant_expands_again() -> None:
+    text = (
+        f"{BASE}  sweep: {{n: [1, 2]}}\n  gpus: '{{n}}'\noverride_a: {{}}\noverride_b:\n  sweep: {{n: [3]}}\n"
+    )
+    variants = expand(read(text))
+    assert suffixes(variants) == ["a_n1", "a_n2", "b_n3"]
+    assert [v.data["gpus"] for v in variants] == [1, 2, 3]
+    assert variants[2].data["name"] == "llama_b_n3"
+    assert suffixes(select(read(text), "override_a")) == ["a_n1", "a_n2"]
+    assert suffixes(select(read(text), "base")) == ["n1", "n2"]
+
+
+@pytest.mark.parametrize(
+    ("sweep", "message"),
+    [
+        ("isl: []", "r.yaml:2: sweep.isl: the list is empty"),
+        ("isl: 3", "r.yaml:2: sweep.isl: expected a list of values, as `isl: [1, 2]`"),
+        ("osl: [1]", 'r.yaml:2: sweep.osl: nothing uses this parameter; write "{osl}"'),
+        (
+            "bare: [1]",
+            'r.yaml:2: sweep.bare: {bare} on line 4 is read as a mapping; write it in quotes: "{bare}"',
+        ),
+        ("isl: [{a: 1}]", "r.yaml:2: sweep.isl: a value is a mapping"),
+        ("'a b': [1]", "r.yaml:2: sweep.a b: a parameter's name is letters"),
+    ],
+)
+def test_malformed_sweeps(sweep: str, message: str) -> None:
+    assert complaint(f'sweep:\n  {sweep}\na: "{{isl}}"\nb: {{bare}}\n').startswith(message)
+
+
+def test_a_sweep_is_a_mapping_and_has_a_limit() -> None:
+    assert complaint("a: 1\nsweep: [1]\n").startswith("r.yaml:2: sweep: expected parameters with a list")
+    numbers = list(range(101))
+    text = f'sweep:\n  a: {numbers}\n  b: {numbers}\nx: "{{a}} {{b}}"\n'
+    assert complaint(text) == "r.yaml:1: sweep: the grid has 10201 combinations; the limit is 10000"
+
+
+def test_equal_variants_are_one_with_a_note() -> None:
+    first, second = expand(read('sweep:\n  n: [1, 2, 1]\nx: "{n}"\n'))
+    assert (first.suffix, second.suffix) == ("n1", "n2")
+    assert first.notes == ("n1 equals n1 and was left out",)
+    (only,) = expand(read(f"{BASE}override_a: {{loads: [1]}}\noverride_b: {{loads: [1]}}\n"))
+    assert only.suffix == "a"
+    assert only.notes == ("b equals a and was left out",)
+
+
+def test_a_name_of_its_own_makes_a_variant_another_one() -> None:
+    variants = expand(read(f"{BASE}override_a: {{name: first}}\noverride_b: {{name: again}}\n"))
+    assert suffixes(variants) == ["a", "b"]
+
+
+def test_different_variants_of_one_suffix_are_refused() -> None:
+    text = f"{BASE}override_p_0: {{loads: [9]}}\nzip_override_p: {{loads: [[1], [2]]}}\n"
+    assert complaint(text) == (
+        "r.yaml:9: zip_override_p: both override_p_0 and zip_override_p[0] give the suffix p_0; rename one"
+    )
+    assert "both sweep and sweep give the suffix p-a-b" in complaint("sweep:\n  p: [-a b, -a/b]\nx: '{p}'\n")
+
+
+def test_set_reads_scalars_and_lists_and_leaves_the_rest_alone() -> None:
+    data = {"roles": {"decode": {"workers": 1, "gpus": 2}}}
+    assert set_value(data, "roles.decode.workers=4") == {"roles": {"decode": {"workers": 4, "gpus": 2}}}
+    assert set_value(data, "benchmark.loads=[4, 8]")["benchmark"] == {"loads": [4, 8]}
+    assert set_value(data, "slurm.time_limit=01:00:00")["slurm"] == {"time_limit": "01:00:00"}
+    assert set_value(data, "x={a: 1}")["x"] == "{a: 1}"
+    assert set_value(data, "x=a=b")["x"] == "a=b"
+    assert data == {"roles": {"decode": {"workers": 1, "gpus": 2}}}
+
+
+def test_unset_removes_one_key() -> None:
+    data = {"a": {"b": 1, "c": 2}}
+    assert unset_value(data, "a.b") == {"a": {"c": 2}}
+    assert unset_value(data, "x.y") == data
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("roles.decode", "has no `=`"),
+        ("=4", "'' is no key"),
+        ("a..b=4", "'a..b' is no key"),
+        ("a.b=", "gives no value"),
+        ("loads[0]=4", "points into a list: set the whole list"),
+        ("loads.x=4", "leads through 'loads', which is a list"),
+        ("name.x=4", "leads through 'name', which is a value"),
+    ],
+)
+def test_bad_assignments(assignment: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        set_value({"name": "a", "loads": [1]}, assignment)

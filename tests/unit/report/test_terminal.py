@@ -1,0 +1,72 @@
+"""The table for a terminal: what a person sees at the end of a sweep."""
+
+from servesweep.report import summary_table
+from servesweep.report.terminal import shortened
+
+METRICS = {
+    **{
+        "request_throughput_per_s": 1.333,
+        "output_throughput_tok_s": 12170.66,
+        "output_tok_s_per_gpu": 760.67,
+    },
+    **{"output_tok_s_per_user": 125.0, "p50_ttft_ms": 12.5, "p99_ttft_ms": 1040.0},
+    **{"p50_itl_ms": 8.0, "p99_itl_ms": 9.125},
+}
+
+
+GOLDEN = """\
+                                                                        TTFT ms           ITL ms
+configuration  point  status   req/s  out tok/s  tok/s/GPU  tok/s/user      p50      p99     p50   p99
+a              c1     valid     1.33   12,170.7      760.7       125.0     12.5  1,040.0    8.00  9.12
+a              c16    invalid
+b              c1     failed
+c                     not run
+
+3 configurations; points: 1 valid, 1 invalid, 1 failed, 1 not run
+
+invalid  a c16: 3 of 80 requests failed
+failed   b: workers: decode_0 ended (on node7)
+not run  c: no plan
+"""
+
+
+def test_golden(tree):
+    tree.plan("a", {"c1": 1, "c16": 16})
+    tree.result("a", "c1", METRICS)
+    tree.invalid("a", "c16", "3 of 80 requests failed")
+    tree.plan("b", {"c1": 1})
+    tree.put(
+        "b/failure.json",
+        {"schema": 1, "digest": "D-b", "stage": "workers", "message": "decode_0 ended", "node": "node7"},
+    )
+    assert summary_table(tree.root, ["a", "b", "c"]) == GOLDEN
+
+
+def test_fits_120_columns_however_long_the_names_and_reasons_are(tree):
+    names = [f"deepseek-r1-{'x' * 150}-{i}" for i in range(2)]
+    point = "c64"
+    for name in names:
+        tree.plan(name, {point: 64, "c128": 128})
+        tree.result(name, point, METRICS | {"output_throughput_tok_s": 1234567.0})
+        tree.invalid(name, "c128", "reason " * 60)
+    lines = summary_table(tree.root).splitlines()
+    assert max(map(len, lines)) <= 120
+    shown = [line.split()[0] for line in lines if " valid " in line]
+    assert [name[-2:] for name in shown[:2]] == ["-0", "-1"], "the ends tell configurations apart"
+
+
+def test_many_reasons_are_cut_and_the_rest_counted(tree):
+    tree.plan("a", {f"c{n}": n for n in range(1, 26)})
+    for n in range(1, 26):
+        tree.invalid("a", f"c{n}", f"reason {n}")
+    lines = summary_table(tree.root).splitlines()
+    assert lines[-2:] == ["invalid  a c20: reason 20", "… and 5 more, see summary.csv"]
+
+
+def test_an_empty_directory_has_a_table_too(tree):
+    assert summary_table(tree.root).endswith("0 configurations; points: none\n")
+
+
+def test_shortened_keeps_both_ends():
+    assert shortened("abcdefghij", 10) == "abcdefghij"
+    assert shortened("abcdefghij", 7) == "abc…hij"

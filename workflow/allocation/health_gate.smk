@@ -1,0 +1,7 @@
+rule health_gate:
+    output:
+        "health.json",
+    log:
+        "logs/health_gate.log",
+    shell:
+        "{SERVESWEEP} health-gate . > {log} 2>&1"

@@ -1,0 +1,24 @@
+rule run:
+    input:
+        # A plan that was validated again is the same plan: the digest in params tells what changed.
+        ancient(table.record),
+    output:
+        f"{RESULTS}/{{configuration}}/run.json",
+    log:
+        f"{RESULTS}/{{configuration}}/run.log",
+    params:
+        digest=table.digest,
+        launcher=table.launcher,
+    threads: session_threads
+    resources:
+        mpi="srun",
+        nodes=table.request("nodes"),
+        tasks_per_node=table.request("tasks_per_node"),
+        cpus_per_task=table.request("cpus_per_task"),
+        mem_mb=table.request("mem_mb"),
+        runtime=table.request("runtime"),
+        slurm_account=table.request("slurm_account"),
+        slurm_partition=table.request("slurm_partition"),
+        slurm_extra=table.request("slurm_extra"),
+    shell:
+        "{SERVESWEEP} run {RESULTS}/{wildcards.configuration} --launcher {params.launcher} --log {log}"

@@ -1,0 +1,12 @@
+"""Benchmark types, one file each; adding one is a file and a line here."""
+
+from __future__ import annotations
+
+from servesweep.benchmarks.benchmark import Benchmark, BenchmarkContext, Load
+from servesweep.benchmarks.custom import Custom
+from servesweep.benchmarks.manual import Manual
+from servesweep.benchmarks.sa_bench import SaBench
+
+__all__ = ["BENCHMARKS", "Benchmark", "BenchmarkContext", "Load"]
+
+BENCHMARKS: dict[str, Benchmark] = {benchmark.name: benchmark for benchmark in (SaBench(), Custom(), Manual())}

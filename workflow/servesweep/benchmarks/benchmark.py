@@ -1,0 +1,70 @@
+"""What a benchmark type is: a list of load points, and the command that measures one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from servesweep.recipe.section import Section
+from servesweep.topology.deployment import Command, Deployment, Value
+
+
+class Load(Value):
+    """One load level of a configuration."""
+
+    id: str = Field(description="File-name safe and unique within the configuration, such as c16.")
+    concurrency: int | None = Field(default=None, description="Requests in flight at most.")
+    request_rate: float | str | None = Field(default=None, description='Requests per second, or "inf".')
+    repeat: int = Field(default=0, description="Number of the repetition, from 0.")
+    facts: dict[str, Any] = Field(default_factory=dict, description="Whatever else decides the numbers.")
+
+
+class BenchmarkContext(Value):
+    """What the command of a point must know beside its load."""
+
+    configuration: str = Field(description="Id of the configuration.")
+    digest: str = Field(description="Digest of the point, carried into its result.")
+    url: str | None = Field(description="Public API; None where nothing is public.")
+    deployment: Deployment = Field(description="The running deployment.")
+    tokenizer: str | None = Field(default=None, description="Model directory with a tokenizer.json.")
+    directory: str = Field(description="Directory of the point.")
+    output: str = Field(description="The result file to write when the point is valid.")
+    environment: dict[str, str] = Field(default_factory=dict, description="The recipe's environment.")
+
+
+class Benchmark(ABC):
+    """One benchmark type."""
+
+    name: ClassVar[str]
+    Options: ClassVar[type[Section]]
+    needs_public: ClassVar[bool] = True
+
+    @abstractmethod
+    def loads(self, options: Section) -> list[Load]:
+        """The points, in the order in which they are measured; none where nothing is measured."""
+
+    @abstractmethod
+    def command(self, load: Load, options: Section, context: BenchmarkContext) -> Command:
+        """Render the client of one point.
+
+        The command writes `context.output` and ends with 0 when the point is valid; otherwise it writes
+        `invalid.json` beside it and ends with another code.
+        """
+
+
+def frontend_environment(context: BenchmarkContext) -> dict[str, str]:
+    """Variables by which a user's own client finds the deployment, named as srt-slurm names them."""
+    deployment = context.deployment
+    env = dict(context.environment)
+    if context.url is not None:
+        host, _, port = context.url.removeprefix("http://").rpartition(":")
+        env |= {"SRT_FRONTEND_HOST": host, "SRT_FRONTEND_PORT": port}
+    for mode in ("prefill", "decode", "agg"):
+        leaders = deployment.leaders(mode)
+        if leaders:
+            ips = [deployment.address(leader.node) for leader in leaders]
+            env[f"SRT_{mode.upper()}_IPS"] = ",".join(ips)
+            env[f"SRT_{mode.upper()}_ENDPOINTS"] = ",".join(deployment.url(leader) for leader in leaders)
+    return env | {"SRT_GPUS_PER_NODE": str(deployment.gpus_per_node), "SERVESWEEP_MODEL": deployment.served_model}

@@ -1,0 +1,180 @@
+"""The command line: every step of the workflow, alone in a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from servesweep import __version__
+from servesweep.evidence.files import RunFiles, write_atomically
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Benchmark sweeps of LLM serving on Slurm."""
+
+
+@main.command()
+@click.argument("recipes", nargs=-1, required=True)
+@click.option("--cluster", "cluster_file", required=True, help="Cluster file.")
+@click.option("--set", "settings", multiple=True, help="Change one value, such as roles.decode.workers=4.")
+@click.option("--results", type=click.Path(path_type=Path), default=Path("results"), help="Where plans are written.")
+@click.option("--record", type=click.Path(path_type=Path), help="File that notes the validated configurations.")
+def validate(
+    recipes: tuple[str, ...], cluster_file: str, settings: tuple[str, ...], results: Path, record: Path | None
+) -> None:
+    """Check recipes and write the plan of every configuration."""
+    from servesweep.plan.plan import plan_text
+    from servesweep.plan.preflight import preflight
+    from servesweep.plan.table import validate_recipe
+    from servesweep.recipe.problems import RecipeError
+
+    try:
+        plans = validate_recipe(list(recipes), cluster_file, list(settings))
+    except RecipeError as error:
+        raise _Fault(str(error)) from None
+    missing = [f"{plan.recipe}: {line}" for plan in plans for line in preflight(plan)]
+    if missing:
+        raise _Fault("\n".join(dict.fromkeys(missing)))
+    for plan in plans:
+        write_atomically(RunFiles(results / plan.configuration).plan, plan_text(plan))
+    if record:
+        text = json.dumps({"schema": 1, "configurations": {p.configuration: p.digest for p in plans}}, indent=1)
+        write_atomically(record, text + "\n")
+    click.echo(f"{len(plans)} configurations are valid")
+
+
+@main.command()
+@click.argument("results", type=click.Path(path_type=Path), default=Path("results"))
+@click.option("--sweep", type=click.Path(path_type=Path), help="Only the configurations that this file lists.")
+def plan(results: Path, sweep: Path | None) -> None:
+    """Print node maps and Slurm requests of the validated configurations."""
+    from servesweep.plan.node_map import describe
+
+    for name in _configurations(results, sweep):
+        click.echo(describe(_plan(results / name)) + "\n")
+
+
+@main.command()
+@click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--launcher", type=click.Choice(["local", "slurm"]), required=True, help="How processes are started.")
+@click.option("--log", type=click.Path(path_type=Path), help="File that gets the story of the run too.")
+def run(directory: Path, launcher: Literal["local", "slurm"], log: Path | None) -> None:
+    """Run one configuration, results/<configuration>, inside the allocation around this process."""
+    from servesweep.plan.plan import PlanError
+    from servesweep.runtime.run import run_configuration
+    from servesweep.runtime.story import Story
+
+    with Story(directory.name, log) as story:
+        try:
+            code = run_configuration(directory, launcher, story)
+        except PlanError as error:
+            story(str(error))
+            code = 1
+    sys.exit(code)
+
+
+@main.command("health-gate")
+@click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
+def health_gate(directory: Path) -> None:
+    """Wait until the running deployment is healthy, and write health.json."""
+    from servesweep.runtime.health_gate import Gate, Unhealthy, verdict_record
+
+    files = RunFiles(directory.resolve())
+    deployment, allocation = _deployment(files)
+    hosts = {host.name: host.host for host in allocation.hosts}
+    try:
+        verdict = asyncio.run(Gate(deployment, files.logs, hosts, click.echo).open())
+    except Unhealthy as error:
+        write_atomically(files.unhealthy, json.dumps({"schema": 1, "message": str(error)}, indent=1) + "\n")
+        raise _Fault(str(error)) from None
+    write_atomically(files.health, json.dumps(verdict_record(deployment, verdict), indent=1) + "\n")
+
+
+@main.command()
+@click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--point", required=True, help="Which load level.")
+def benchmark(directory: Path, point: str) -> None:
+    """Measure one point of the running deployment."""
+    from servesweep.runtime.measuring import NoSuchPoint, become_client, client_words
+
+    files = RunFiles(directory.resolve())
+    deployment, allocation = _deployment(files)
+    try:
+        words = client_words(files, deployment, allocation, point)
+    except NoSuchPoint as error:
+        raise _Fault(str(error)) from None
+    become_client(words)
+
+
+@main.command()
+@click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
+def lockfile(directory: Path) -> None:
+    """Write recipe.lock.yaml from the evidence of a configuration."""
+    from servesweep.evidence.lockfile import write_lockfile
+
+    click.echo(write_lockfile(directory, _plan(directory)))
+
+
+@main.command()
+@click.argument("results", type=click.Path(path_type=Path), default=Path("results"))
+@click.option("--sweep", type=click.Path(path_type=Path), help="Only the configurations that this file lists.")
+@click.option("--snakemake-log", type=click.Path(path_type=Path), help="Log in which to look for refused submissions.")
+def report(results: Path, sweep: Path | None, snakemake_log: Path | None) -> None:
+    """Write summary, plots and report from whatever is there, and print the table."""
+    from servesweep.evidence.submission import record_submission_failures
+    from servesweep.report.terminal import summary_table
+    from servesweep.report.write import write_report
+
+    if snakemake_log:
+        record_submission_failures(snakemake_log)
+    only = _configurations(results, sweep)
+    write_report(results, only)
+    click.echo(summary_table(results, only))
+    click.echo(f"report: {results / 'report.html'}")
+
+
+class _Fault(click.ClickException):
+    """A user's mistake: its sentences, nothing else, and exit code 1."""
+
+    def show(self, file: object = None) -> None:
+        click.echo(self.message, err=True)
+
+
+def _configurations(results: Path, sweep: Path | None) -> list[str]:
+    from servesweep.evidence.points import read_json
+
+    if sweep is not None and sweep.exists():
+        return [str(name) for name in read_json(sweep).get("configurations", [])]
+    return sorted(path.parent.name for path in results.glob("*/plan.json"))
+
+
+def _plan(directory: Path):  # type: ignore[no-untyped-def]
+    from servesweep.plan.plan import PlanError, read_plan
+
+    try:
+        return read_plan(RunFiles(directory).plan)
+    except PlanError as error:
+        raise _Fault(str(error)) from None
+
+
+def _deployment(files: RunFiles):  # type: ignore[no-untyped-def]
+    from pydantic import ValidationError
+
+    from servesweep.plan.plan import PlanError, read_plan
+    from servesweep.runtime.allocation import Allocation
+
+    try:
+        return read_plan(files.deployment), Allocation.model_validate_json(files.allocation.read_bytes())
+    except (PlanError, OSError, ValidationError):
+        raise _Fault(f"{files.root}: nothing runs here; `servesweep run` starts it") from None
+
+
+if __name__ == "__main__":
+    main()

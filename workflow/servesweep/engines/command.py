@@ -1,0 +1,74 @@
+"""`command`: any OpenAI-compatible server, by its command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from servesweep.engines.engine import Engine
+from servesweep.engines.flags import flags
+from servesweep.recipe.section import Section
+from servesweep.topology.deployment import Command, Deployment, Probe
+from servesweep.topology.shapes import ProcessPlace
+
+PLACEHOLDERS = ("{port}", "{host}", "{model}", "{gpus}", "{name}", "{mode}", "{bootstrap_port}")
+
+
+class CommandOptions(Section):
+    """The server's command line and where it tells its health."""
+
+    argv: tuple[str, ...] = Field(
+        strict=False,
+        min_length=1,
+        description="Program and arguments; {port} {host} {model} {gpus} {name} {mode} {bootstrap_port} are filled in.",
+    )
+    health: str = Field(default="/health", pattern=r"^/", description="Path that answers 200 when the server is ready.")
+
+    @field_validator("argv")
+    @classmethod
+    def _listens_where_told(cls, argv: tuple[str, ...]) -> tuple[str, ...]:
+        if not any("{port}" in word for word in argv):
+            raise ValueError("argv does not use {port}: the server would not listen where it is looked for")
+        return argv
+
+
+class CommandEngine(Engine):
+    """One process a worker; the role's args are appended as flags."""
+
+    name = "command"
+    Options = CommandOptions
+    transports = frozenset({"http"})
+
+    def command(
+        self, process: ProcessPlace, args: Mapping[str, Any], options: Section, deployment: Deployment
+    ) -> Command:
+        """Fill in the placeholders of the command line."""
+        assert isinstance(options, CommandOptions)
+        values = {
+            "{port}": str(process.http_port),
+            "{host}": "0.0.0.0",
+            "{model}": deployment.model_path,
+            "{gpus}": ",".join(map(str, process.gpus)),
+            "{name}": deployment.served_model,
+            "{mode}": process.mode,
+            "{bootstrap_port}": str(process.bootstrap_port or ""),
+        }
+        return Command(argv=tuple(_filled(word, values) for word in options.argv) + tuple(flags(args)))
+
+    def replica(self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment) -> Command:
+        """Fill in the command line and append the user's own arguments."""
+        command = self.command(process, {}, options, deployment)
+        return Command(argv=command.argv + args)
+
+    def probe(self, process: ProcessPlace, options: Section, deployment: Deployment) -> Probe | None:
+        """The path that the recipe names."""
+        assert isinstance(options, CommandOptions)
+        return Probe(kind="http", port=process.http_port, path=options.health)
+
+
+def _filled(word: str, values: Mapping[str, str]) -> str:
+    for placeholder, value in values.items():
+        word = word.replace(placeholder, value)
+    return word

@@ -1,0 +1,65 @@
+"""`sglang`: SGLang under Dynamo or as its own HTTP server.
+
+Source of the flags: SGLang's server arguments, https://docs.sglang.io, and `dynamo.sglang` of ai-dynamo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from servesweep.engines.engine import Engine, dynamo_environment
+from servesweep.engines.flags import flags
+from servesweep.recipe.section import Section
+from servesweep.topology.deployment import Command, Deployment, step_name
+from servesweep.topology.shapes import ProcessPlace
+
+OWN = frozenset(
+    {
+        "host", "port", "nccl-port", "disaggregation-mode", "disaggregation-bootstrap-port",
+        "dist-init-addr", "nnodes", "node-rank",
+    }
+)  # fmt: skip
+REPLACED = ("model-path", "served-model-name")
+
+
+class Sglang(Engine):
+    """One process a node of a worker; the leader serves."""
+
+    name = "sglang"
+    transports = frozenset({"dynamo", "http"})
+    reserved = OWN
+    spans_nodes = True
+
+    def command(
+        self, process: ProcessPlace, args: Mapping[str, Any], options: Section, deployment: Deployment
+    ) -> Command:
+        """Render one rank."""
+        dynamo = deployment.transport == "dynamo"
+        words = ["python3", "-m", "dynamo.sglang" if dynamo else "sglang.launch_server"]
+        words += ["--model-path", deployment.model_path, "--served-model-name", deployment.served_model]
+        words += ["--host", "0.0.0.0", "--port", str(process.http_port or 0), "--nccl-port", str(process.nccl_port)]
+        if process.mode != "agg":
+            words += ["--disaggregation-mode", process.mode]
+        if process.mode == "prefill":
+            words += ["--disaggregation-bootstrap-port", str(process.bootstrap_port)]
+        words += _ranks(process, deployment)
+        if dynamo:
+            words += ["--dump-config-to", f"{deployment.binding.logs}/{step_name(process)}_config.json"]
+            words += ["--request-plane", "tcp"]
+        own = {name: value for name, value in args.items() if name.replace("_", "-") not in REPLACED}
+        env = dynamo_environment(process, deployment) if dynamo else {}
+        return Command(argv=tuple(words + flags(own)), env=env)
+
+    def replica(self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment) -> Command:
+        """Render one rank of a replica: the port, and the ranks where it spans nodes."""
+        words = ["python3", "-m", "sglang.launch_server", "--port", str(process.http_port)]
+        return Command(argv=(*words, *_ranks(process, deployment), *args))
+
+
+def _ranks(process: ProcessPlace, deployment: Deployment) -> list[str]:
+    ranks = deployment.ranks(process)
+    if len(ranks) == 1:
+        return []
+    init = f"{deployment.address(process.leader)}:{process.dist_init_port}"
+    return ["--dist-init-addr", init, "--nnodes", str(len(ranks)), "--node-rank", str(process.rank)]

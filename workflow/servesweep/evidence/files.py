@@ -1,0 +1,89 @@
+"""Names of the files of a configuration, and the one way in which they are written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The files below `results/<configuration>`."""
+
+    root: Path
+
+    @property
+    def plan(self) -> Path:
+        """What is to be run; symbolic."""
+        return self.root / "plan.json"
+
+    @property
+    def deployment(self) -> Path:
+        """The plan with real addresses, written when the allocation is known."""
+        return self.root / "deployment.json"
+
+    @property
+    def allocation(self) -> Path:
+        """Where it runs, and which process supervises it."""
+        return self.root / "allocation.json"
+
+    @property
+    def health(self) -> Path:
+        """Verdict of the health gate."""
+        return self.root / "health.json"
+
+    @property
+    def unhealthy(self) -> Path:
+        """Why the health gate did not open."""
+        return self.root / "unhealthy.json"
+
+    @property
+    def failure(self) -> Path:
+        """What failed first."""
+        return self.root / "failure.json"
+
+    @property
+    def run(self) -> Path:
+        """The record of a finished run; its existence makes the configuration complete."""
+        return self.root / "run.json"
+
+    @property
+    def logs(self) -> Path:
+        """Directory of every process's log."""
+        return self.root / "logs"
+
+    def point(self, point: str) -> Path:
+        """Directory of a point."""
+        return self.root / "points" / point
+
+    def result(self, point: str) -> Path:
+        """Result of a valid point."""
+        return self.point(point) / "result.json"
+
+    def invalid(self, point: str) -> Path:
+        """Result of a point that does not count."""
+        return self.point(point) / "invalid.json"
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old text or the new one, never a part.
+
+    Raises:
+        OSError: where the disk refuses; the old file is then untouched.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise

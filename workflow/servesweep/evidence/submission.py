@@ -1,0 +1,63 @@
+"""Failures that happened before or outside of a run: read from the workflow engine's own log.
+
+A refused submission leaves nothing in the configuration's directory, and a job that Slurm ended before its
+supervisor began neither. Their reason stands in Snakemake's log alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+from servesweep.evidence.files import RunFiles, write_atomically
+
+BLOCK = re.compile(r"^Error in rule run:\n((?:[ \t]+.*\n?|\n(?=[ \t]))*)", re.MULTILINE)
+OUTPUT = re.compile(r"output:\s*(\S+)/run\.json")
+SBATCH = re.compile(r"SLURM sbatch failed\. The error message was '(.*?)'\.?\s*$", re.MULTILINE | re.DOTALL)
+STATUS = re.compile(r"SLURM-job '(\d+)' failed, SLURM status is: '(\w+)'")
+
+
+def submission_failures(log_text: str) -> dict[str, str]:
+    """Directory of a configuration to one sentence, for each failed `run` of a Snakemake log."""
+    failures = {}
+    for block in BLOCK.finditer(log_text):
+        output = OUTPUT.search(block.group(1))
+        if output:
+            failures[output.group(1)] = _sentence(block.group(1))
+    return failures
+
+
+def record_submission_failures(log: Path) -> list[str]:
+    """Write failure.json where a configuration has none; returns the directories."""
+    try:
+        text = log.read_text(errors="replace")
+    except OSError:
+        return []
+    written = []
+    for directory, message in submission_failures(text).items():
+        files = RunFiles(Path(directory))
+        if not files.root.is_dir() or files.failure.exists() or files.run.exists():
+            continue
+        record = {
+            "schema": 1,
+            "configuration": files.root.name,
+            "stage": "submission",
+            "message": message,
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        write_atomically(files.failure, json.dumps(record, indent=1) + "\n")
+        written.append(directory)
+    return written
+
+
+def _sentence(block: str) -> str:
+    refused = SBATCH.search(block)
+    if refused:
+        lines = [line.strip().removeprefix("sbatch: error: ") for line in refused.group(1).splitlines()]
+        return "Slurm refused the submission: " + "; ".join(line for line in lines if line)
+    status = STATUS.search(block)
+    if status:
+        return f"Slurm job {status.group(1)} ended as {status.group(2)}"
+    return "the run ended without a record; see run.log"

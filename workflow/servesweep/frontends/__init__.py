@@ -1,0 +1,14 @@
+"""Frontends, one file each; adding one is a file and a line here."""
+
+from __future__ import annotations
+
+from servesweep.frontends.direct import Direct
+from servesweep.frontends.dynamo import Dynamo
+from servesweep.frontends.frontend import Frontend
+from servesweep.frontends.nothing import Nothing
+from servesweep.frontends.sglang_router import SglangRouter
+from servesweep.frontends.vllm_router import VllmRouter
+
+FRONTENDS: dict[str, Frontend] = {
+    frontend.name: frontend for frontend in (Dynamo(), SglangRouter(), VllmRouter(), Direct(), Nothing())
+}

@@ -1,0 +1,63 @@
+"""What a frontend is: where the public API lies, what serves it, how many workers it knows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from servesweep.engines.flags import kebab, owned
+from servesweep.topology.deployment import Census, Command, Deployment, Endpoint, Probe, Transport
+
+
+class Frontend(ABC):
+    """One kind of frontend."""
+
+    name: ClassVar[str]
+    transport: ClassVar[Transport]
+    services: ClassVar[tuple[str, ...]] = ()
+    reserved: ClassVar[frozenset[str]] = frozenset()
+    required_engines: ClassVar[frozenset[str] | None] = None
+    census_path: ClassVar[str | None] = None
+
+    @abstractmethod
+    def command(self, deployment: Deployment, args: Mapping[str, Any]) -> Command | None:
+        """Render the frontend's process; None where there is none."""
+
+    def public(self, deployment: Deployment) -> Endpoint | None:
+        """Where clients send their requests; None where nothing is public."""
+        return Endpoint(node=deployment.frontend, port=deployment.public_port)
+
+    def probe(self, deployment: Deployment) -> Probe:
+        """How the readiness of the frontend's process is asked."""
+        return Probe(kind="http", port=deployment.public_port)
+
+    def census(self, body: Any) -> Census:
+        """Read from the answer of `census_path` how many workers the frontend knows."""
+        raise ValueError(f"{self.name} keeps no census")
+
+    def refusals(self, workers: Mapping[str, int], engines: Mapping[str, str], args: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """Faults as (key below `frontend`, sentence); `workers` and `engines` are by mode."""
+        faults = [
+            (f"args.{key}", "servesweep sets this argument itself from the topology: remove it")
+            for key in owned(args, self.reserved)
+        ]
+        if self.required_engines is not None:
+            faults += [
+                ("type", f"{self.name} serves {' or '.join(sorted(self.required_engines))}, and roles.{mode} has {engine}")
+                for mode, engine in engines.items()
+                if engine not in self.required_engines
+            ]
+        return faults
+
+
+def frontend_flags(args: Mapping[str, Any]) -> list[str]:
+    """Render a frontend's arguments in the order written: true is a bare flag, false and null are left out."""
+    words: list[str] = []
+    for name, value in args.items():
+        if value is None or value is False:
+            continue
+        words.append(f"--{kebab(name)}")
+        if value is not True:
+            words += [str(item) for item in (value if isinstance(value, list) else [value])]
+    return words

@@ -1,0 +1,40 @@
+"""`vllm-router`: vLLM's Rust router over HTTP workers.
+
+Source of the flags: vllm-router 0.1.17, `python3 -m vllm_router.launch_router --help`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from servesweep.frontends.frontend import Frontend, frontend_flags
+from servesweep.frontends.sglang_router import router_census
+from servesweep.topology.deployment import Census, Command, Deployment
+
+
+class VllmRouter(Frontend):
+    """One router; disaggregated requests go to a prefill worker first, then to decode."""
+
+    name = "vllm-router"
+    transport = "http"
+    reserved = frozenset({"host", "port", "worker-urls", "prefill", "decode", "vllm-pd-disaggregation"})
+    required_engines = frozenset({"vllm", "simulator", "command"})
+    census_path = "/workers"
+
+    def command(self, deployment: Deployment, args: Mapping[str, Any]) -> Command:
+        """Render the router with the URL of each worker."""
+        words = ["python3", "-m", "vllm_router.launch_router"]
+        if deployment.disaggregated:
+            words.append("--vllm-pd-disaggregation")
+            for mode in ("prefill", "decode"):
+                for worker in deployment.leaders(mode):
+                    words += [f"--{mode}", deployment.url(worker)]
+        else:
+            words += ["--worker-urls", *(deployment.url(worker) for worker in deployment.leaders("agg"))]
+        words += ["--host", "0.0.0.0", "--port", str(deployment.public_port)]
+        return Command(argv=(*words, *frontend_flags(args)))
+
+    def census(self, body: Any) -> Census:
+        """Count the workers that the router found healthy, by their type."""
+        return router_census(body)

@@ -1,0 +1,1 @@
+"""What a configuration resolves to, and the Slurm request for it."""

@@ -1,0 +1,70 @@
+"""A configuration: one resolved variant, its id and its digests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from servesweep.recipe.cluster import Cluster
+from servesweep.recipe.recipe import Recipe
+from servesweep.recipe.variants import Variant
+
+RESULT_SCHEMA = 1
+MAX_ID = 120
+PATIENCE = ("cluster", "default_time_limit", "default_account")
+CONFIGURATION_ID = r"[A-Za-z0-9][A-Za-z0-9._+-]*"
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What is planned, run and tabulated as one."""
+
+    id: str
+    recipe_file: str
+    variant: Variant
+    recipe: Recipe
+    cluster: Cluster
+    digest: str
+    deployment_digest: str
+
+
+def configuration_id(recipe_file: str, root: Path, suffix: str | None) -> str:
+    """A name from the recipe's path and the variant: no other recipe changes it.
+
+    `config/recipes/h100/agg.yaml` with the variant `tp2` below the root `config/recipes` is `h100.agg_tp2`.
+    """
+    path = PurePath(recipe_file)
+    inside = path.relative_to(root) if path.is_relative_to(root) else path
+    parts = [part for part in inside.with_suffix("").parts if part not in ("..", ".", "/")]
+    text = ".".join(parts) + (f"_{suffix}" if suffix else "")
+    slug = re.sub(r"[^A-Za-z0-9._+-]+", "-", text).lstrip("._+-") or "recipe"
+    if len(slug) > MAX_ID:
+        slug = f"{slug[: MAX_ID - 9]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return slug
+
+
+def digest(*parts: Any) -> str:
+    """Sixteen hexadecimal digits that change when any value does, and with no order of keys."""
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def configuration_digest(recipe: Recipe, cluster: Cluster, files: dict[str, str]) -> str:
+    """Identity of a configuration: what it resolves to, and the version of its results."""
+    return digest(_data(recipe), _data(cluster), files, RESULT_SCHEMA)
+
+
+def deployment_digest(recipe: Recipe, cluster: Cluster, files: dict[str, str]) -> str:
+    """Identity of what is measured: the configuration without its load, its patience and its labels."""
+    kept = {key: value for key, value in _data(recipe).items() if key not in ("benchmark", "health_check", "name")}
+    kept["slurm"] = {key: value for key, value in kept["slurm"].items() if key != "time_limit"}
+    site = {key: value for key, value in _data(cluster).items() if key not in PATIENCE}
+    return digest(kept, site, files, RESULT_SCHEMA)
+
+
+def _data(model: Recipe | Cluster) -> dict[str, Any]:
+    return model.model_dump(mode="json", by_alias=True)

@@ -1,0 +1,42 @@
+"""The plan as a person reads it: node map, Slurm request, points, notes."""
+
+from __future__ import annotations
+
+from servesweep.plan.plan import Plan
+
+
+def describe(plan: Plan) -> str:
+    """A few lines about one configuration."""
+    topology, slurm = plan.topology, plan.slurm
+    workers = " + ".join(
+        f"{count} {mode} x {gpus} GPU"
+        for mode, count, gpus in (
+            ("prefill", topology.num_prefill, topology.gpus_per_prefill),
+            ("decode", topology.num_decode, topology.gpus_per_decode),
+            ("agg", topology.num_agg, topology.gpus_per_agg),
+        )
+        if count
+    )
+    lines = [
+        f"{plan.configuration}  {plan.engine} under {plan.frontend}: {workers}, model {plan.served_model}",
+        f"  points  {', '.join(point.id for point in plan.points)}",
+    ]
+    if plan.launcher == "slurm":
+        asked = f"{slurm.nodes} nodes, {slurm.runtime} min"
+        asked += f", partition {slurm.slurm_partition}" if slurm.slurm_partition else ""
+        asked += f", account {slurm.slurm_account}" if slurm.slurm_account else ""
+        lines.append(f"  slurm   {asked}, {slurm.slurm_extra}".rstrip(", "))
+    width = max(len(node.name) for node in plan.nodes)
+    gpus = {step.name: step.gpus for step in plan.steps}
+    for node in plan.nodes:
+        held = [_with_gpus(name, gpus.get(name, ())) for name in node.holds]
+        lines.append(f"  {node.name:<{width}}      {', '.join(held) or 'idle'}")
+    return "\n".join([*lines, *(f"  note    {note}" for note in plan.notes)])
+
+
+def _with_gpus(name: str, gpus: tuple[int, ...]) -> str:
+    if not gpus:
+        return name
+    consecutive = gpus == tuple(range(gpus[0], gpus[-1] + 1))
+    told = f"{gpus[0]}-{gpus[-1]}" if consecutive and len(gpus) > 1 else ",".join(map(str, gpus))
+    return f"{name}[{told}]"

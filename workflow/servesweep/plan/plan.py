@@ -1,0 +1,132 @@
+"""The plan: everything about a configuration that is known before it runs. `plan.json` is this, as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from servesweep.recipe.cluster import Cluster
+from servesweep.recipe.recipe import Recipe
+from servesweep.topology.deployment import Census, Command, Deployment, Endpoint, Probe, Value
+
+PLAN_SCHEMA: Literal[1] = 1
+
+
+class Step(Value):
+    """One process of the deployment."""
+
+    name: str = Field(description="Unique within the plan: etcd, prefill_0, agg_0_r1, frontend_0.")
+    kind: Literal["service", "worker", "frontend"] = Field(description="What the process is.")
+    mode: str | None = Field(default=None, description="Role of a worker.")
+    index: int = Field(default=0, description="Number of the worker within its role.")
+    rank: int = Field(default=0, description="Number of the process within the worker.")
+    node: str = Field(description="Symbolic node.")
+    gpus: tuple[int, ...] = Field(default=(), description="GPUs of the node that the process sees.")
+    command: Command = Field(description="What is started.")
+    probe: Probe | None = Field(default=None, description="How readiness is asked.")
+    critical: bool = Field(default=True, description="Whether its exit ends the run.")
+    srun_options: dict[str, str] = Field(default_factory=dict, description="Options of its srun step.")
+    log: str = Field(description="Log file below the log directory; {host} is the node's real name.")
+
+
+class Node(Value):
+    """One node of the allocation and what stands on it."""
+
+    name: str = Field(description="Symbolic node, n0 first.")
+    holds: tuple[str, ...] = Field(description="head, client, infra, and the steps placed on it.")
+
+
+class Topology(Value):
+    """The computed properties of the layout."""
+
+    is_disaggregated: bool = Field(description="Prefill and decode roles instead of agg.")
+    total_nodes: int = Field(description="Nodes asked of Slurm.")
+    gpus_per_node: int = Field(description="GPUs of a node.")
+    total_gpus: int = Field(description="GPUs that workers hold: the denominator of per-GPU numbers.")
+    num_prefill: int = Field(description="Prefill workers.")
+    num_decode: int = Field(description="Decode workers.")
+    num_agg: int = Field(description="Aggregated workers.")
+    gpus_per_prefill: int = Field(description="GPUs of a prefill worker.")
+    gpus_per_decode: int = Field(description="GPUs of a decode worker.")
+    gpus_per_agg: int = Field(description="GPUs of an aggregated worker.")
+    prefill_gpus: int = Field(description="GPUs of all prefill workers.")
+    decode_gpus: int = Field(description="GPUs of all decode workers.")
+    agg_gpus: int = Field(description="GPUs of all aggregated workers.")
+
+
+class SlurmRequest(Value):
+    """What is asked of Slurm, in the executor's own resources."""
+
+    nodes: int = Field(description="Nodes.")
+    tasks_per_node: int = Field(description="Tasks on each node; at least 2, which keeps the rule in the batch step.")
+    cpus_per_task: int = Field(description="CPUs of a task.")
+    runtime: int = Field(description="Time limit, minutes.")
+    mem_mb: int | None = Field(default=None, description="Memory of a node, MB.")
+    slurm_account: str | None = Field(default=None, description="Account.")
+    slurm_partition: str | None = Field(default=None, description="Partition.")
+    slurm_extra: str = Field(default="", description="Further words of sbatch.")
+
+
+class PlannedPoint(Value):
+    """One load level and its identity."""
+
+    id: str = Field(description="Name of the point.")
+    concurrency: int | None = Field(default=None, description="Requests in flight at most.")
+    request_rate: float | str | None = Field(default=None, description='Requests per second, or "inf".')
+    repeat: int = Field(default=0, description="Number of the repetition.")
+    digest: str = Field(description="Identity of the numbers: deployment, load and version of the result.")
+
+
+class Plan(Value):
+    """One configuration, resolved."""
+
+    schema_: Literal[1] = Field(default=PLAN_SCHEMA, alias="schema", description="Version of this file.")
+    configuration: str = Field(description="Id: unique, file-name safe, stable.")
+    name: str = Field(description="The recipe's name for it.")
+    recipe: str = Field(description="The recipe file as it was given.")
+    variant: str | None = Field(default=None, description="The variant within the file.")
+    digest: str = Field(description="Identity of the configuration.")
+    deployment_digest: str = Field(description="Identity of what is measured, without its load.")
+    served_model: str = Field(description="Name under which the model is served.")
+    engine: str = Field(description="Engine, or the engines of the roles joined by +.")
+    frontend: str = Field(description="Frontend.")
+    launcher: Literal["local", "slurm"] = Field(description="How processes are started.")
+    gpu_type: str | None = Field(default=None, description="GPU model.")
+    topology: Topology = Field(description="Computed properties.")
+    nodes: tuple[Node, ...] = Field(description="Node map.")
+    client: str = Field(description="Node of the benchmark client.")
+    public: Endpoint | None = Field(default=None, description="The public API.")
+    expected: Census = Field(description="Workers that the frontend must know before anything is measured.")
+    slurm: SlurmRequest = Field(description="What is asked of Slurm.")
+    steps: tuple[Step, ...] = Field(description="Processes in the order of their start.")
+    points: tuple[PlannedPoint, ...] = Field(description="Load levels, in order.")
+    notes: tuple[str, ...] = Field(default=(), description="What a reader should know about this plan.")
+    deployment: Deployment = Field(description="The facts that commands were rendered from.")
+    resolved: Recipe = Field(description="The resolved recipe.")
+    cluster: Cluster = Field(description="The cluster file.")
+
+
+class PlanError(Exception):
+    """A plan file that cannot be used; its text is one sentence."""
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a plan file.
+
+    Raises:
+        PlanError: where it is missing, or not a plan of this version.
+    """
+    try:
+        return Plan.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        raise PlanError(f"{path}: no such plan; `snakemake plan` writes it") from None
+    except (OSError, ValidationError) as error:
+        first = str(error).splitlines()[0]
+        raise PlanError(f"{path}: not a plan of this version ({first}); delete it and run `snakemake plan`") from None
+
+
+def plan_text(plan: Plan) -> str:
+    """The plan as it stands in plan.json."""
+    return plan.model_dump_json(indent=1, by_alias=True) + "\n"

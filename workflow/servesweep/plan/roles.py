@@ -1,0 +1,121 @@
+"""The roles of a recipe, whichever of the two spellings it uses, with their engines looked up."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from servesweep.engines import ENGINES, Engine
+from servesweep.recipe.cluster import Cluster
+from servesweep.recipe.engine import EngineSection
+from servesweep.recipe.problems import KeyPath, Problem, RecipeError, nearest
+from servesweep.recipe.recipe import Recipe
+from servesweep.recipe.section import Section
+from servesweep.recipe.validation import read_section
+from servesweep.recipe.variants import Variant
+from servesweep.topology.packing import PackingError, default_gpus
+from servesweep.topology.shapes import Mode, RoleShape
+
+
+@dataclass(frozen=True)
+class Role:
+    """One active role."""
+
+    shape: RoleShape
+    engine: Engine
+    options: Section
+    path: KeyPath
+    args: Mapping[str, Any] = field(default_factory=dict)
+    framework_args: tuple[str, ...] | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    critical: bool = True
+    srun_options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def mode(self) -> Mode:
+        """prefill, decode or agg."""
+        return self.shape.mode
+
+
+def resolve_roles(recipe: Recipe, variant: Variant, cluster: Cluster) -> list[Role]:
+    """The active roles in the order prefill, decode, agg.
+
+    Raises:
+        RecipeError: for an unknown engine, its wrong options, or GPUs that do not divide.
+    """
+    if recipe.roles is None:
+        return [_replica_role(recipe, variant, cluster)]
+    roles, problems = [], []
+    for mode, section in recipe.roles.items():
+        at: KeyPath = ("roles", mode)
+        try:
+            own = section.engine is not None
+            engine, options = _engine(
+                section.engine or recipe.engine, (*at, "engine") if own else ("engine",), variant
+            )
+            gpus = section.gpus
+            if gpus is None:
+                assert section.nodes != "colocate"
+                gpus = default_gpus(mode, section.nodes, gpus_per_node(recipe, cluster), section.workers)
+            roles.append(
+                Role(
+                    shape=RoleShape(mode, section.nodes, section.workers, gpus),  # type: ignore[arg-type]
+                    engine=engine,
+                    options=options,
+                    path=at,
+                    args=section.args,
+                    env=section.env,
+                    critical=section.critical,
+                    srun_options=section.srun_options,
+                )
+            )
+        except RecipeError as error:
+            problems += error.problems
+        except PackingError as error:
+            problems.append(variant.problem((*at, "workers"), str(error)))
+    if problems:
+        raise RecipeError(dict.fromkeys(problems))
+    return roles
+
+
+def gpus_per_node(recipe: Recipe, cluster: Cluster) -> int:
+    """GPUs of a node: the recipe's, else the cluster's."""
+    return recipe.resources.gpus_per_node or cluster.gpus_per_node
+
+
+def _replica_role(recipe: Recipe, variant: Variant, cluster: Cluster) -> Role:
+    """ADR-0001's replicas: agg workers of whole nodes, whose arguments are the user's own."""
+    engine, options = _engine(recipe.engine, ("engine",), variant)
+    count, size = recipe.replicas or 1, recipe.nodes_per_replica or 1
+    if "http" not in engine.transports:
+        message = f"{engine.name} has no HTTP endpoint of its own, so it cannot be a replica"
+        raise RecipeError([variant.problem(("engine",), message)])
+    try:
+        words = tuple(shlex.split(recipe.framework_args or ""))
+    except ValueError as error:
+        message = f"the text is no command line: {str(error).lower()}"
+        raise RecipeError([variant.problem(("framework_args",), message)]) from None
+    faults = engine.replica_refusals(words, size)
+    if faults:
+        raise RecipeError([variant.problem((key,), message) for key, message in faults])
+    shape = RoleShape("agg", count * size, count, size * gpus_per_node(recipe, cluster))
+    return Role(shape=shape, engine=engine, options=options, path=(), framework_args=words)
+
+
+def _engine(section: EngineSection | None, path: KeyPath, variant: Variant) -> tuple[Engine, Section]:
+    assert section is not None
+    engine = ENGINES.get(section.type)
+    if engine is None:
+        raise RecipeError([unknown("engine", section.type, ENGINES, path, variant)])
+    return engine, read_section(engine.Options, dict(section.options), variant, path)
+
+
+def unknown(
+    kind: str, name: str, registry: Mapping[str, object], path: KeyPath, variant: Variant
+) -> Problem:
+    """A registered thing that does not exist, with the nearest that does."""
+    guess = nearest(name, registry)
+    hint = f"did you mean {guess}?" if guess else f"there are: {', '.join(sorted(registry))}"
+    return variant.problem(path, f"unknown {kind} {name!r}; {hint}")

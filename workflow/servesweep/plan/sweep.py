@@ -1,0 +1,146 @@
+"""The sweep: every configuration of the recipes that were named, or every problem of them at once."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from servesweep.plan.configuration import (
+    Configuration,
+    configuration_digest,
+    configuration_id,
+    deployment_digest,
+)
+from servesweep.plan.plan import Plan
+from servesweep.plan.render import render
+from servesweep.recipe.cluster import Cluster
+from servesweep.recipe.problems import Problem, RecipeError
+from servesweep.recipe.source import load
+from servesweep.recipe.validation import read_recipe, read_section
+from servesweep.recipe.variants import Variant, expand, select, set_value
+
+SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True)
+class RecipeFile:
+    """A recipe as it was named: a file, and perhaps one of its variants."""
+
+    path: str
+    selector: str | None = None
+
+
+def read_cluster(path: str) -> Cluster:
+    """Read the cluster file.
+
+    Raises:
+        RecipeError: where it is missing or has a fault; an unknown key is one.
+    """
+    document = load(path)
+    variant = Variant(suffix=None, data=document.data, lines=document.lines, notes=(), path=document.path)
+    return read_section(Cluster, document.data, variant, ())
+
+
+def find_recipes(named: str | Iterable[str]) -> list[RecipeFile]:
+    """Resolve files, directories, globs and `file:selector`, in order and each once.
+
+    Raises:
+        RecipeError: for a name that matches nothing.
+    """
+    words = named.replace(",", " ").split() if isinstance(named, str) else [str(word) for word in named]
+    found, problems = [], []
+    for word in words:
+        matches = _matches(word)
+        if not matches:
+            problems.append(Problem(word, None, "", "no such recipe: neither a file, nor a directory with recipes, nor a pattern that matches"))
+        found += matches
+    if not words:
+        problems.append(Problem("recipes", None, "", "no recipe is named: say --config recipes=FILE"))
+    if problems:
+        raise RecipeError(problems)
+    return list(dict.fromkeys(found))
+
+
+def _matches(word: str) -> list[RecipeFile]:
+    path, _, selector = word.partition(":")
+    if Path(path).is_dir():
+        files = sorted(str(p) for p in Path(path).rglob("*") if p.suffix in SUFFIXES and p.is_file())
+    elif Path(path).exists():
+        files = [path]
+    else:
+        files = sorted(glob.glob(path, recursive=True))
+    return [RecipeFile(file, selector or None) for file in files]
+
+
+def read_recipe_file(
+    recipe: RecipeFile, cluster: Cluster, root: Path, settings: Iterable[str] = ()
+) -> list[tuple[Configuration, Plan]]:
+    """Every configuration of one file with its plan.
+
+    Raises:
+        RecipeError: with every problem of every variant.
+    """
+    document = load(recipe.path)
+    variants = select(document, recipe.selector) if recipe.selector else expand(document)
+    planned: list[tuple[Configuration, Plan]] = []
+    problems: list[Problem] = []
+    for variant in variants:
+        try:
+            configuration = _configuration(recipe, _with_settings(variant, settings), cluster, root)
+            planned.append((configuration, render(configuration)))
+        except RecipeError as error:
+            problems += error.problems
+    if problems:
+        raise RecipeError(dict.fromkeys(problems))
+    return planned
+
+
+def read_sweep(
+    recipes: list[RecipeFile], cluster: Cluster, root: Path, settings: Iterable[str] = ()
+) -> dict[str, Plan]:
+    """The plans of all recipes by configuration id.
+
+    Raises:
+        RecipeError: with the problems of all files together.
+    """
+    plans: dict[str, Plan] = {}
+    problems: list[Problem] = []
+    for recipe in recipes:
+        try:
+            for configuration, plan in read_recipe_file(recipe, cluster, root, settings):
+                other = plans.setdefault(configuration.id, plan)
+                if other is not plan:
+                    message = f"gives the configuration {configuration.id}, which {other.recipe} gives too: rename one file"
+                    problems.append(Problem(recipe.path, None, "", message))
+        except RecipeError as error:
+            problems += error.problems
+    if problems:
+        raise RecipeError(dict.fromkeys(problems))
+    return plans
+
+
+def _with_settings(variant: Variant, settings: Iterable[str]) -> Variant:
+    data: dict[str, Any] = variant.data
+    for assignment in settings:
+        try:
+            data = set_value(data, assignment)
+        except ValueError as error:
+            raise RecipeError([Problem("set", None, "", str(error))]) from None
+    return replace(variant, data=data)
+
+
+def _configuration(recipe: RecipeFile, variant: Variant, cluster: Cluster, root: Path) -> Configuration:
+    model = read_recipe(variant)
+    files: dict[str, str] = {}
+    return Configuration(
+        id=configuration_id(recipe.path, root, variant.suffix),
+        recipe_file=recipe.path,
+        variant=variant,
+        recipe=model,
+        cluster=cluster,
+        digest=configuration_digest(model, cluster, files),
+        deployment_digest=deployment_digest(model, cluster, files),
+    )

@@ -1,0 +1,128 @@
+"""The table behind the workflow's wildcard rules: one row a configuration, read once, or one at a time inside a job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from servesweep.plan.configuration import configuration_id
+from servesweep.plan.plan import Plan, read_plan
+from servesweep.plan.sweep import RecipeFile, find_recipes, read_cluster, read_recipe_file, read_sweep
+from servesweep.recipe.cluster import Cluster
+
+RECIPE_ROOT = Path("config/recipes")
+
+
+class Wildcards(Protocol):
+    """What Snakemake hands to an input function, as far as it is used here."""
+
+    configuration: str
+    recipe: str
+
+
+@dataclass
+class SweepTable:
+    """The configurations of a sweep, by id, and the recipe files they come from."""
+
+    cluster_file: str
+    launcher: str
+    results: Path
+    settings: list[str] = field(default_factory=list)
+    recipes: dict[str, list[RecipeFile]] = field(default_factory=dict)
+    plans: dict[str, Plan] = field(default_factory=dict)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], inside_job: bool) -> SweepTable:
+        """Expand all recipes, or none inside a job, whose one configuration is read from its plan.
+
+        Raises:
+            RecipeError: with every problem of every recipe and of the cluster file.
+        """
+        cluster_file, results = str(config["cluster"]), Path(str(config.get("results", "results")))
+        cluster: Cluster = read_cluster(cluster_file)
+        table = cls(cluster_file, cluster.launcher, results, _listed(config.get("set")))
+        if not inside_job:
+            recipes = find_recipes(config["recipes"])
+            for recipe in recipes:
+                key = configuration_id(recipe.path, RECIPE_ROOT, None)
+                table.recipes.setdefault(key, []).append(recipe)
+            table.plans = read_sweep(recipes, cluster, RECIPE_ROOT, table.settings)
+        return table
+
+    def plan(self, configuration: str) -> Plan:
+        """The plan of one configuration."""
+        if configuration not in self.plans:
+            self.plans[configuration] = read_plan(self.results / configuration / "plan.json")
+        return self.plans[configuration]
+
+    def digest(self, wildcards: Wildcards) -> str:
+        """Identity of a configuration."""
+        return self.plan(wildcards.configuration).digest
+
+    def request(self, name: str) -> Callable[[Wildcards], Any]:
+        """A function from wildcards to one resource of the Slurm request."""
+
+        def resource(wildcards: Wildcards) -> Any:
+            return getattr(self.plan(wildcards.configuration).slurm, name) or (0 if name == "mem_mb" else "")
+
+        return resource
+
+    def recipe_file(self, wildcards: Wildcards) -> str:
+        """The file of a recipe."""
+        return self.recipes[wildcards.recipe][0].path
+
+    def recipe_words(self, wildcards: Wildcards) -> list[str]:
+        """The recipe as it was named: its file, with the selectors."""
+        return [r.path + (f":{r.selector}" if r.selector else "") for r in self.recipes[wildcards.recipe]]
+
+    def digests(self, wildcards: Wildcards) -> list[str]:
+        """Identity of every configuration of a recipe: a changed one validates the recipe again."""
+        files = {recipe.path for recipe in self.recipes[wildcards.recipe]}
+        return [f"{plan.configuration}={plan.digest}" for plan in self.plans.values() if plan.recipe in files]
+
+    def record(self, wildcards: Wildcards) -> Path:
+        """The validation record of the recipe that a configuration comes from."""
+        return self.validated(configuration_id(self.plan(wildcards.configuration).recipe, RECIPE_ROOT, None))
+
+    def records(self, wildcards: object = None) -> list[Path]:
+        """The validation records of all recipes."""
+        return [self.validated(recipe) for recipe in self.recipes]
+
+    def run_records(self, wildcards: object = None) -> list[Path]:
+        """The run records of all configurations."""
+        return [self.results / configuration / "run.json" for configuration in self.plans]
+
+    def lockfiles(self, wildcards: object = None) -> list[Path]:
+        """The lockfiles of all configurations."""
+        return [self.results / configuration / "recipe.lock.yaml" for configuration in self.plans]
+
+    def validated(self, recipe: str) -> Path:
+        """Validation record of a recipe."""
+        return self.results / ".validated" / f"{recipe}.json"
+
+
+def write_sweep_list(table: SweepTable) -> str:
+    """Text of `results/sweep.json`: the configurations of the sweep, in order."""
+    return json.dumps({"schema": 1, "configurations": list(table.plans)}, indent=1) + "\n"
+
+
+def validate_recipe(words: list[str], cluster_file: str, settings: list[str]) -> list[Plan]:
+    """The plans of one recipe file.
+
+    Raises:
+        RecipeError: with every problem.
+    """
+    cluster = read_cluster(cluster_file)
+    plans = []
+    for recipe in find_recipes(words):
+        plans += [plan for _, plan in read_recipe_file(recipe, cluster, RECIPE_ROOT, settings)]
+    return plans
+
+
+def _listed(value: Any) -> list[str]:
+    if value is None:
+        return []
+    return [str(word) for word in value] if isinstance(value, list) else str(value).split()

@@ -1,0 +1,1 @@
+"""What people write: recipe sections as models, YAML with positions, variants."""

@@ -1,0 +1,223 @@
+"""From YAML nodes to plain data with lines, by the YAML 1.2 core schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from servesweep.recipe.problems import KeyPath
+
+# Aliases may repeat nodes; past these limits a file is an attack or an accident, not a recipe.
+MAX_NODES = 200_000
+MAX_DEPTH = 100
+
+TAG = "tag:yaml.org,2002:"
+NULL = re.compile(r"~|null|Null|NULL|")
+BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
+INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+FLOAT = re.compile(
+    r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
+)
+# (line, key path, sentence)
+Fault = tuple[int, KeyPath, str]
+
+_Base: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+
+
+class CoreLoader(_Base):  # type: ignore[misc]
+    """libyaml's parser with the types of the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema)."""
+
+    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - PyYAML's own protocol
+
+
+for _name, _pattern, _first in (
+    ("null", NULL, ["~", "n", "N", ""]),
+    ("bool", BOOL, list("tTfF")),
+    ("int", INT, list("-+0123456789")),
+    ("float", FLOAT, list("-+0123456789.")),
+    # Not in 1.2, but recipes use it.
+    ("merge", re.compile("<<"), ["<"]),
+):
+    CoreLoader.add_implicit_resolver(TAG + _name, re.compile(rf"(?:{_pattern.pattern})\Z"), _first)
+
+
+def compose(text: str) -> yaml.Node | None:
+    """Compose the one document of a text; None when it is empty.
+
+    Raises:
+        yaml.YAMLError: when it is no YAML, or more than one document.
+    """
+    loader = CoreLoader(text)
+    try:
+        node: yaml.Node | None = loader.get_single_node()
+        return node
+    finally:
+        loader.dispose()
+
+
+def _integer(text: str) -> int:
+    if text.startswith("0o"):
+        return int(text[2:], 8)
+    return int(text, 16) if text.startswith("0x") else int(text)
+
+
+def _float(text: str) -> float:
+    return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+
+
+SCALARS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
+    TAG + "null": (NULL, lambda text: None),
+    TAG + "bool": (BOOL, lambda text: text.lower() == "true"),
+    TAG + "int": (INT, _integer),
+    TAG + "float": (FLOAT, _float),
+    TAG + "str": (re.compile(r"(?s).*"), str),
+    TAG + "merge": (re.compile(r"(?s).*"), str),
+}
+
+
+@dataclass
+class Built:
+    """Data of a node, the line of every key path in it, and what is wrong with it."""
+
+    data: Any = None
+    lines: dict[KeyPath, int] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+
+
+def construct(node: yaml.Node) -> Built:
+    """Build plain data (dict, list, str, int, float, bool, None) from a composed node."""
+    builder = _Builder()
+    builder.lines[()] = node.start_mark.line + 1
+    data = builder.value(node, ())
+    return Built(data, builder.lines, builder.faults)
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.lines: dict[KeyPath, int] = {}
+        self.faults: list[Fault] = []
+        self.count = 0
+        self.open: list[int] = []
+
+    def fault(self, node: yaml.Node, path: KeyPath, message: str) -> None:
+        self.faults.append((node.start_mark.line + 1, path, message))
+
+    def affordable(self, node: yaml.Node, path: KeyPath) -> bool:
+        self.count += 1
+        if self.count == MAX_NODES:
+            self.fault(node, path, f"the aliases of this file expand to more than {MAX_NODES} values")
+        return self.count < MAX_NODES
+
+    def value(self, node: yaml.Node, path: KeyPath) -> Any:
+        if not self.affordable(node, path):
+            return None
+        if isinstance(node, yaml.ScalarNode):
+            return self.scalar(node, path)
+        if id(node) in self.open:
+            self.fault(node, path, "an alias here refers to a block that contains it")
+            return None
+        if len(self.open) >= MAX_DEPTH:
+            self.fault(node, path, f"blocks are nested more than {MAX_DEPTH} deep")
+            return None
+        self.open.append(id(node))
+        try:
+            if isinstance(node, yaml.SequenceNode) and node.tag == TAG + "seq":
+                return self.sequence(node, path)
+            if isinstance(node, yaml.MappingNode) and node.tag == TAG + "map":
+                return self.mapping(node, path)
+        finally:
+            self.open.pop()
+        self.fault(node, path, f"the tag {node.tag.removeprefix(TAG)} is not supported")
+        return None
+
+    def scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
+        known = SCALARS.get(node.tag)
+        if known is None:
+            self.fault(node, path, f"the tag {node.tag.removeprefix(TAG)} is not supported")
+            return None
+        pattern, build = known
+        try:
+            if not pattern.fullmatch(node.value):
+                raise ValueError
+            return build(node.value)
+        except ValueError:  # also Python's limit on the digits of an integer
+            self.fault(node, path, f"{node.value[:40]!r} cannot be read as {node.tag.removeprefix(TAG)}")
+            return None
+
+    def sequence(self, node: yaml.SequenceNode, path: KeyPath) -> list[Any]:
+        items = []
+        for index, item in enumerate(node.value):
+            self.lines[*path, index] = item.start_mark.line + 1
+            items.append(self.value(item, (*path, index)))
+        return items
+
+    def mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
+        own: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        merged: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == TAG + "merge":
+                for name, pair in self.merged(value_node, path):
+                    merged.setdefault(name, pair)
+                continue
+            key = self.key(key_node, path)
+            if key is None:
+                continue
+            if key in own:
+                first = own[key][0].start_mark.line + 1
+                self.fault(key_node, (*path, key), f"duplicate key, first given on line {first}")
+            own.setdefault(key, (key_node, value_node))
+        data = {}
+        for key, (key_node, value_node) in {**merged, **own}.items():
+            self.lines[*path, key] = key_node.start_mark.line + 1
+            data[key] = self.value(value_node, (*path, key))
+        return data
+
+    def key(self, node: yaml.Node, path: KeyPath) -> str | None:
+        if not isinstance(node, yaml.ScalarNode):
+            self.fault(node, path, "a key is a list or a mapping; write plain text")
+            return None
+        if node.tag != TAG + "str":
+            kind = node.tag.removeprefix(TAG)
+            shown = node.value or '""'
+            self.fault(
+                node,
+                (*path, shown),
+                f'this key reads as {kind}, not as text; write it in quotes: "{node.value}"',
+            )
+            return None
+        return str(node.value)
+
+    def merged(self, node: yaml.Node, path: KeyPath) -> Iterator[tuple[str, tuple[yaml.Node, yaml.Node]]]:
+        """Yield the pairs of `<<`, earlier sources first, a source's own keys before those it merges."""
+        if id(node) in self.open or len(self.open) >= MAX_DEPTH:
+            self.fault(node, (*path, "<<"), "`<<` refers to a block that contains it")
+        elif isinstance(node, yaml.MappingNode):
+            self.open.append(id(node))
+            yield from self.merged_pairs(node, path)
+            self.open.pop()
+        elif isinstance(node, yaml.SequenceNode):
+            for item in node.value:
+                if isinstance(item, yaml.MappingNode):
+                    yield from self.merged(item, path)
+                else:
+                    self.fault(item, (*path, "<<"), "`<<` takes a mapping or a list of mappings")
+        else:
+            self.fault(node, (*path, "<<"), "`<<` takes a mapping or a list of mappings")
+
+    def merged_pairs(
+        self, node: yaml.MappingNode, path: KeyPath
+    ) -> Iterator[tuple[str, tuple[yaml.Node, yaml.Node]]]:
+        inner = []
+        for key_node, value_node in node.value:
+            if not self.affordable(key_node, path):
+                return
+            if key_node.tag == TAG + "merge":
+                inner.append(value_node)
+            elif (key := self.key(key_node, path)) is not None:
+                yield key, (key_node, value_node)
+        for value_node in inner:
+            yield from self.merged(value_node, path)

@@ -1,0 +1,56 @@
+"""Slurm time limits as whole minutes."""
+
+from __future__ import annotations
+
+import re
+
+FORMS = '"90" or 90 (minutes), "90:00", "01:30:00", "1-12", "1-12:30" or "1-12:30:00"'
+UNLIMITED = frozenset({"unlimited", "infinite", "infinity", "-1"})
+PLAIN = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?", re.ASCII)
+WITH_DAYS = re.compile(r"(\d{1,9})-(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?", re.ASCII)
+
+
+def parse_time_limit(value: object) -> int:
+    """Read a time limit in any form that Slurm accepts; minutes, seconds rounded up.
+
+    Forms: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes,
+    days-hours:minutes:seconds (https://slurm.schedmd.com/sbatch.html, `--time`). As in Slurm, a
+    field may exceed its clock range: "90:00" is 90 minutes.
+
+    Raises:
+        ValueError: with one sentence, for anything else, for nothing or less, and for no limit at all.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(f"expected a time limit such as {FORMS}, got {_shown(value)}")
+    text = str(value).strip()
+    if text.lower() in UNLIMITED:
+        raise ValueError(
+            f"{text} is refused: the run must end by itself before the limit, so it needs a finite one"
+        )
+    seconds = _seconds(text)
+    if seconds is None:
+        raise ValueError(f"{text!r} is not a time limit; write {FORMS}")
+    if seconds == 0:
+        raise ValueError(f"{text!r} leaves no time: a time limit is at least one minute")
+    return -(-seconds // 60)
+
+
+def _seconds(text: str) -> int | None:
+    """Seconds of one of Slurm's forms; None when the text is none of them."""
+    if found := WITH_DAYS.fullmatch(text):
+        days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+        return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    if found := PLAIN.fullmatch(text):
+        first, second, third = found.groups()
+        if third is not None:
+            return (int(first) * 60 + int(second)) * 60 + int(third)
+        return int(first) * 60 + int(second or 0)
+    return None
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "nothing (null)"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"a {type(value).__name__}" if isinstance(value, dict | list | tuple) else repr(value)

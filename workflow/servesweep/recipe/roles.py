@@ -1,0 +1,71 @@
+"""`roles:` — the workers: how many, on what, with which arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from servesweep.recipe.engine import EngineSection
+from servesweep.recipe.section import Environment, Section, SlurmOptions
+
+MODES = ("prefill", "decode", "agg")
+
+
+class RoleSection(Section):
+    """One role: nodes, workers, GPUs of a worker, environment and the engine's own arguments."""
+
+    nodes: int | Literal["colocate"] = Field(
+        description="Nodes reserved for the role; `colocate` (decode only) takes the GPUs that prefill leaves free."
+    )
+    workers: int = Field(default=1, ge=1, description="Number of workers.")
+    gpus: int | None = Field(default=None, ge=1, description="GPUs of a worker; default: nodes x gpus_per_node / workers.")
+    env: Environment = Field(default_factory=dict, description="Environment of every process of the role.")
+    args: dict[str, Any] = Field(default_factory=dict, description="The engine's own flags, kebab or snake case.")
+    engine: EngineSection | None = Field(default=None, description="Engine of this role, where roles have different ones.")
+    critical: bool = Field(default=True, description="Whether a worker's exit ends the run.")
+    srun_options: SlurmOptions = Field(default_factory=dict, description="srun options laid over the recipe's.")
+
+    @field_validator("nodes", mode="before")
+    @classmethod
+    def _some_nodes(cls, value: Any) -> Any:
+        if isinstance(value, bool) or (isinstance(value, int) and value < 1):
+            raise ValueError("a role has at least 1 node; decode may also say `colocate`")
+        if isinstance(value, str) and value != "colocate":
+            raise ValueError(f"expected a number of nodes or `colocate`, got {value!r}")
+        return value
+
+
+class RolesSection(Section):
+    """Disaggregated (prefill and decode) or aggregated (agg), never both."""
+
+    prefill: RoleSection | None = Field(default=None, description="Workers that compute prompts.")
+    decode: RoleSection | None = Field(default=None, description="Workers that generate tokens.")
+    agg: RoleSection | None = Field(default=None, description="Workers that do both.")
+
+    def items(self) -> Iterator[tuple[str, RoleSection]]:
+        """Yield (mode, role) of the roles that are there, in the order prefill, decode, agg."""
+        for mode in MODES:
+            role = getattr(self, mode)
+            if role is not None:
+                yield mode, role
+
+    @model_validator(mode="after")
+    def _one_form(self) -> RolesSection:
+        present = [mode for mode, _ in self.items()]
+        if not present:
+            raise ValueError("at least one role is needed: prefill and decode, or agg")
+        if "agg" in present and len(present) > 1:
+            raise ValueError(f"{' and '.join(present)} are mixed: a recipe has prefill and decode, or agg alone")
+        if present in (["prefill"], ["decode"]):
+            missing = "decode" if present == ["prefill"] else "prefill"
+            raise ValueError(f"{present[0]} alone serves nothing: the role {missing} is missing")
+        for mode, role in self.items():
+            if role.nodes == "colocate" and mode != "decode":
+                raise ValueError(f"{mode}.nodes: only decode can colocate")
+        if self.decode and self.prefill and self.decode.nodes == "colocate":
+            bare = [mode for mode, role in self.items() if role.gpus is None]
+            if bare:
+                raise ValueError(f"decode.nodes: colocate needs gpus on both roles; it is missing on {' and '.join(bare)}")
+        return self

@@ -1,0 +1,79 @@
+"""The base of every recipe section, and the two value shapes that sections share."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Section(BaseModel):
+    """A strict, immutable block of a recipe: unknown keys and coerced types are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def _environment_value(value: Any) -> str:
+    """Accept what YAML reads as text or number; a boolean has no one spelling in an environment."""
+    if isinstance(value, bool) or value is None:
+        raise ValueError(f"write the value in quotes: {str(value).lower()!r} has no one spelling in an environment")
+    if isinstance(value, int | float | str):
+        return str(value)
+    raise ValueError("expected text")
+
+
+def _environment_name(value: Any) -> str:
+    if not isinstance(value, str) or not PLAIN_NAME.fullmatch(value):
+        raise ValueError(f"{value!r} is no name of an environment variable")
+    return value
+
+
+Environment = dict[
+    Annotated[str, BeforeValidator(_environment_name)], Annotated[str, BeforeValidator(_environment_value)]
+]
+
+
+def _option_value(value: Any) -> str:
+    """Accept the value of a Slurm option as people write it: text or a number."""
+    if isinstance(value, bool) or value is None:
+        raise ValueError('write "" for a flag without a value')
+    if isinstance(value, int | float | str):
+        return str(value)
+    raise ValueError("expected text")
+
+
+SlurmOptions = dict[str, Annotated[str, BeforeValidator(_option_value)]]
+
+
+class Choice(Section):
+    """A `type` with that type's own options beside it, which the type's own model checks later."""
+
+    type: str = Field(description="The registered name.")
+    options: dict[str, Any] = Field(default_factory=dict, description="The keys that belong to this type.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fold(cls, data: Any) -> Any:
+        if isinstance(data, str):
+            return {"type": data}
+        if isinstance(data, dict):
+            own = {key: value for key, value in data.items() if key in cls.model_fields and key != "options"}
+            rest = {key: value for key, value in data.items() if key not in own}
+            return {**own, "options": rest} if rest else own
+        return data
+
+    @model_serializer(mode="wrap")
+    def _unfold(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data = serialize(self)
+        return {**{key: value for key, value in data.items() if key != "options"}, **data.get("options", {})}

@@ -1,0 +1,65 @@
+"""`--set` and `--unset`: one value of a recipe changed from the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from servesweep.recipe.source import parse_value
+
+FORM = "write key=value with a dotted key, as roles.decode.workers=4"
+
+
+def set_value(data: dict[str, Any], assignment: str) -> dict[str, Any]:
+    """Return `data` with one value set, as in `roles.decode.workers=4`.
+
+    The value is read as a YAML scalar or list; a mapping stays the text it is. Sections on the way
+    that do not exist are made.
+
+    Raises:
+        ValueError: with one sentence, when the form is bad or the way leads through a value.
+    """
+    key, equals, text = assignment.partition("=")
+    if not equals:
+        raise ValueError(f"{assignment!r} has no `=`: {FORM}")
+    if not text.strip():
+        raise ValueError(
+            f"{assignment!r} gives no value: write {key}='\"\"' for empty text, or unset the key"
+        )
+    return _changed(data, _steps(key), parse_value(text), key)
+
+
+def unset_value(data: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return `data` without the value at a dotted key; without a change where it does not exist.
+
+    Raises:
+        ValueError: with one sentence, when the key is malformed or leads through a value.
+    """
+    return _changed(data, _steps(key), None, key)
+
+
+def _steps(key: str) -> list[str]:
+    steps = [step.strip() for step in key.split(".")]
+    if not all(steps):
+        raise ValueError(f"{key!r} is no key: {FORM}")
+    if any("[" in step for step in steps):
+        raise ValueError(f"{key!r} points into a list: set the whole list, as benchmark.concurrencies=[4,8]")
+    return steps
+
+
+def _changed(data: dict[str, Any], steps: list[str], value: Any, key: str) -> dict[str, Any]:
+    """Set `value` at `steps`; None removes."""
+    changed = dict(data)
+    first, rest = steps[0], steps[1:]
+    if rest:
+        inner = data.get(first)
+        if inner is None and value is None:
+            return changed
+        if inner is not None and not isinstance(inner, dict):
+            kind = "a list" if isinstance(inner, list) else "a value"
+            raise ValueError(f"{key!r} leads through {first!r}, which is {kind}, not a section")
+        changed[first] = _changed(inner or {}, rest, value, key)
+    elif value is None:
+        changed.pop(first, None)
+    else:
+        changed[first] = value
+    return changed

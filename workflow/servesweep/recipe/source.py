@@ -1,0 +1,135 @@
+"""YAML files with positions: what a recipe says, and on which line it says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from servesweep.recipe.composing import compose, construct
+from servesweep.recipe.problems import KeyPath, Problem, RecipeError, dotted
+
+__all__ = ["Document", "load", "parse", "parse_value"]
+
+
+@dataclass(frozen=True)
+class Document:
+    """One YAML file: its text, its data, and the 1-based line of every key path."""
+
+    path: str
+    text: str
+    data: dict[str, Any]
+    lines: Mapping[KeyPath, int]
+
+    def line(self, path: KeyPath) -> int:
+        """Line of a key path, or of its nearest ancestor that the file has."""
+        return nearest_line(self.lines, path)
+
+    def problem(self, path: KeyPath, message: str) -> Problem:
+        """Say something about the key at `path`."""
+        return Problem(self.path, self.line(path), dotted(path), message)
+
+
+def nearest_line(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
+    """Line of a key path, or of its nearest ancestor; 1 when there is none."""
+    for length in range(len(path), -1, -1):
+        if (line := lines.get(path[:length])) is not None:
+            return line
+    return 1
+
+
+def load(path: Path | str) -> Document:
+    """Read one YAML file (YAML 1.2 core types, merge keys, anchors).
+
+    Raises:
+        RecipeError: when it cannot be read, is no UTF-8, no YAML, not one mapping, or has duplicate or odd
+            keys.
+    """
+    file = str(path)
+    try:
+        raw = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise _refuse(file, None, "there is no such file") from None
+    except IsADirectoryError:
+        raise _refuse(file, None, "this is a directory, not a recipe file") from None
+    except OSError as error:
+        raise _refuse(file, None, f"the file cannot be read: {error.strerror or error}") from None
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise _refuse(file, line, f"the file is not UTF-8 text (byte 0x{raw[error.start]:02x})") from None
+    return parse(text, file)
+
+
+def parse(text: str, file: str) -> Document:
+    """Read YAML text; `file` is the name that problems are reported under.
+
+    Raises:
+        RecipeError: as `load`.
+    """
+    node = _compose(text, file)
+    if node is None or (isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null")):
+        raise _refuse(file, None, "the file is empty")
+    if not isinstance(node, yaml.MappingNode):
+        kind = "a list" if isinstance(node, yaml.SequenceNode) else "a single value"
+        raise _refuse(
+            file, node.start_mark.line + 1, f"the top level is {kind}, not a mapping of `key: value`"
+        )
+    built = construct(node)
+    if built.faults:
+        faults = dict.fromkeys(built.faults)
+        raise RecipeError(Problem(file, line, dotted(path), message) for line, path, message in faults)
+    return Document(file, text, built.data, built.lines)
+
+
+def parse_value(text: str) -> Any:
+    """Read one YAML scalar or flow list; a mapping, or what is no YAML, stays the text it is."""
+    try:
+        node = compose(text)
+    except yaml.YAMLError:
+        return text
+    if node is None or isinstance(node, yaml.MappingNode):
+        return text if node is not None else None
+    built = construct(node)
+    return text if built.faults else built.data
+
+
+def _compose(text: str, file: str) -> yaml.Node | None:
+    try:
+        return compose(text)
+    except RecursionError:
+        raise _refuse(file, 1, "blocks are nested too deeply") from None
+    except yaml.composer.ComposerError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        if error.context and "single document" in error.context:
+            raise _refuse(
+                file, line, "the file holds several documents (`---`); write one recipe a file"
+            ) from None
+        raise _refuse(file, line, f"not valid YAML: {error.problem}") from None
+    except yaml.MarkedYAMLError as error:
+        raise _refuse(file, *_syntax(error)) from None
+    except yaml.reader.ReaderError as error:
+        at = text.find(chr(error.character)) if isinstance(error.character, int) else -1
+        line = text.count("\n", 0, at) + 1 if at >= 0 else None
+        raise _refuse(file, line, "the file holds a control character that YAML does not allow") from None
+
+
+def _syntax(error: yaml.MarkedYAMLError) -> tuple[int | None, str]:
+    """Line and sentence of a syntax error."""
+    mark = error.problem_mark or error.context_mark
+    line = mark.line + 1 if mark else None
+    problem = error.problem or "it cannot be parsed"
+    if "cannot start any token" in problem:
+        problem += " (a tab, or one of % @ `: indent with spaces and put such text in quotes)"
+    elif "mapping values are not allowed" in problem:
+        problem += " (a `:` too many, or the line above is not finished: put text with `: ` in quotes)"
+    context = f" {error.context}" if error.context else ""
+    return line, f"not valid YAML: {problem}{context}"
+
+
+def _refuse(file: str, line: int | None, message: str) -> RecipeError:
+    return RecipeError([Problem(file, line, "", message)])

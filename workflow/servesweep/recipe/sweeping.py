@@ -1,0 +1,131 @@
+"""`sweep:` grids: the Cartesian product of parameters, put in for `{placeholders}`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from servesweep.recipe.located import Located, plain
+from servesweep.recipe.problems import Problem, RecipeError
+
+MAX_POINTS = 10_000
+PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
+
+
+def expand_sweep(recipe: Located, file: str) -> list[tuple[str, Located]]:
+    """Expand a recipe's `sweep`, first parameter slowest.
+
+    A string that is exactly `{parameter}` becomes the value with its type; inside a longer string
+    the value is written out, a list joined by commas. Other placeholders stay as they are. Keys are
+    not templates.
+
+    Returns:
+        (label, recipe without `sweep`) for each combination; one with an empty label when there is no sweep.
+
+    Raises:
+        RecipeError: for a malformed sweep, an unused parameter, or more than 10,000 combinations.
+    """
+    if "sweep" not in recipe.value:
+        return [("", recipe)]
+    sweep = recipe.value["sweep"]
+    body = Located({key: item for key, item in recipe.value.items() if key != "sweep"}, recipe.line)
+    _check(sweep, body, file)
+    names = list(sweep.value)
+    expanded = []
+    for values in itertools.product(*(plain(sweep.value[name]) for name in names)):
+        point = dict(zip(names, values, strict=True))
+        label = "_".join(f"{name}{_text(value)}" for name, value in point.items())
+        expanded.append((label, _substitute(body, point)))
+    return expanded
+
+
+def _check(sweep: Located, body: Located, file: str) -> None:
+    def refuse(line: int, key: str, message: str) -> RecipeError:
+        return RecipeError([Problem(file, line, key, message)])
+
+    if not isinstance(sweep.value, dict) or not sweep.value:
+        raise refuse(
+            sweep.line, "sweep", "expected parameters with a list of values each, as `isl: [1024, 8192]`"
+        )
+    used = _placeholders(body)
+    problems = []
+    for name, values in sweep.value.items():
+        message = _parameter_fault(name, values, used, body)
+        if message:
+            problems.append(Problem(file, values.line, f"sweep.{name}", message))
+    if problems:
+        raise RecipeError(problems)
+    points = math.prod(len(values.value) for values in sweep.value.values())
+    if points > MAX_POINTS:
+        raise refuse(sweep.line, "sweep", f"the grid has {points} combinations; the limit is {MAX_POINTS}")
+
+
+def _parameter_fault(name: str, values: Located, used: set[str], body: Located) -> str | None:
+    if not isinstance(values.value, list):
+        return f"expected a list of values, as `{name}: [1, 2]`"
+    if not values.value:
+        return "the list is empty, so the sweep would have no configuration"
+    if not PLACEHOLDER.fullmatch(f"{{{name}}}"):
+        return "a parameter's name is letters, digits and _ . -, and begins with a letter or _"
+    if any(isinstance(item.value, dict) for item in values.value):
+        return "a value is a mapping; write scalars or lists"
+    if name in used:
+        return None
+    if (line := _bare(body, name)) is not None:
+        return f'{{{name}}} on line {line} is read as a mapping; write it in quotes: "{{{name}}}"'
+    return f'nothing uses this parameter; write "{{{name}}}" where its values belong'
+
+
+def _placeholders(node: Located) -> set[str]:
+    if isinstance(node.value, dict):
+        return set[str]().union(*map(_placeholders, node.value.values()))
+    if isinstance(node.value, list):
+        return set[str]().union(*map(_placeholders, node.value))
+    return set(PLACEHOLDER.findall(node.value)) if isinstance(node.value, str) else set()
+
+
+def _bare(node: Located, name: str) -> int | None:
+    """Line of an unquoted `{name}`, which YAML reads as the mapping `name: null`."""
+    if isinstance(node.value, dict):
+        if list(node.value) == [name] and node.value[name].value is None:
+            return node.line
+        children = list(node.value.values())
+    else:
+        children = node.value if isinstance(node.value, list) else []
+    return next((line for child in children if (line := _bare(child, name)) is not None), None)
+
+
+def _substitute(node: Located, point: Mapping[str, Any]) -> Located:
+    if isinstance(node.value, dict):
+        return Located({key: _substitute(item, point) for key, item in node.value.items()}, node.line)
+    if isinstance(node.value, list):
+        return Located([_substitute(item, point) for item in node.value], node.line)
+    if not isinstance(node.value, str):
+        return node
+    exact = PLACEHOLDER.fullmatch(node.value)
+    if exact and exact[1] in point:
+        return _located(point[exact[1]], node.line)
+    text = PLACEHOLDER.sub(
+        lambda found: _text(point[found[1]]) if found[1] in point else found[0], node.value
+    )
+    return Located(text, node.line)
+
+
+def _located(value: Any, line: int) -> Located:
+    return (
+        Located([_located(item, line) for item in value], line)
+        if isinstance(value, list)
+        else Located(value, line)
+    )
+
+
+def _text(value: Any) -> str:
+    """Write a value as YAML would, a list joined by commas."""
+    if isinstance(value, list):
+        return ",".join(map(_text, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "null" if value is None else str(value)

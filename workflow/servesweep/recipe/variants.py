@@ -1,0 +1,238 @@
+"""The configurations that one recipe file stands for: base, overrides, zips and sweeps."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from servesweep.recipe.located import Located, lines_of, locate, merge, plain
+from servesweep.recipe.problems import KeyPath, Problem, RecipeError, dotted, nearest
+from servesweep.recipe.setting import set_value, unset_value
+from servesweep.recipe.source import Document, nearest_line
+from servesweep.recipe.sweeping import expand_sweep
+from servesweep.recipe.zipping import zip_slices
+
+__all__ = ["Variant", "expand", "select", "set_value", "unset_value"]
+
+MAX_SUFFIX = 100
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One configuration of a recipe file.
+
+    `suffix` is None for a file that is one configuration, else unique in the file and safe in file
+    names; `origin` is the selector it comes from (None in a plain file); `lines` gives the line of
+    every key path, an overridden value's line being that of the override; `notes` are sentences for
+    the user.
+    """
+
+    suffix: str | None
+    data: dict[str, Any]
+    lines: Mapping[KeyPath, int]
+    notes: tuple[str, ...] = ()
+    origin: str | None = None
+    path: str = ""
+
+    def line(self, path: KeyPath) -> int:
+        """Line of a key path, or of its nearest ancestor that the file has."""
+        return nearest_line(self.lines, path)
+
+    def problem(self, path: KeyPath, message: str) -> Problem:
+        """Say something about the key at `path`."""
+        return Problem(self.path, self.line(path), dotted(path), message)
+
+
+def expand(document: Document) -> list[Variant]:
+    """Every configuration of a file: overrides by name, then zips by name; the base only when it is alone.
+
+    Two variants that differ in nothing but a generated name are one: the first stays, with a note.
+
+    Raises:
+        RecipeError: for malformed variants, sweeps or zips, and for two variants of one suffix.
+    """
+    everything = _variants(document)
+    chosen = [variant for variant in everything if variant.origin != "base"] or everything
+    return _distinct(chosen, document)
+
+
+def select(document: Document, selector: str) -> list[Variant]:
+    """Choose variants by `base`, `override_x`, `zip_override_x`, `zip_override_x[N]` or a glob of these.
+
+    A glob never means the base.
+
+    Raises:
+        RecipeError: when nothing matches; the sentence lists what there is. Also as `expand`.
+    """
+    everything = _variants(document)
+    chosen = [variant for variant in everything if variant.origin and _matches(variant.origin, selector)]
+    if chosen:
+        return _distinct(chosen, document)
+    origins = list(dict.fromkeys(variant.origin for variant in everything if variant.origin))
+    if not origins:
+        message = f"there is no variant {selector!r}: this recipe has no base and overrides"
+    else:
+        message = f"there is no variant {selector!r}; there are: {', '.join(origins)}"
+    raise RecipeError([Problem(document.path, None, "", message)])
+
+
+def _matches(origin: str, selector: str) -> bool:
+    whole = _block(origin)
+    if selector in (origin, whole):
+        return True
+    if origin == "base" or not re.search(r"[*?]", selector):
+        return False
+    # Only * and ? are wild: [N] is an index here, not a set of characters.
+    pattern = selector.replace("[", "[[]")
+    return fnmatch.fnmatchcase(origin, pattern) or fnmatch.fnmatchcase(whole, pattern)
+
+
+def _variants(document: Document) -> list[Variant]:
+    """Every variant, the base included, in order."""
+    root = locate(document.data, document.lines)
+    _check_top(document)
+    if "base" not in root.value:
+        return _swept(root, None, None, document)
+    base = _with_schema(root)
+    found = _swept(base, None, "base", document)
+    for key in sorted(name for name in root.value if name.startswith("override_")):
+        over = root.value[key]
+        label = key.removeprefix("override_")
+        found += _swept(_named(merge(base, over), base, over, label), label, key, document)
+    for key in sorted(name for name in root.value if name.startswith("zip_override_")):
+        for index, over in enumerate(zip_slices(root.value[key], key, document.path)):
+            label = f"{key.removeprefix('zip_override_')}_{index}"
+            shared = isinstance(_field(over, "name"), str) and not isinstance(
+                _field(root.value[key], "name"), list
+            )
+            own = _without(over, "name") if shared else over
+            notes = (f"{key}.name is one text for all its variants and is not used; write a list of names",)
+            merged = _named(merge(base, own), base, own, label)
+            found += _swept(merged, label, f"{key}[{index}]", document, notes if shared else ())
+    return found
+
+
+def _block(origin: str) -> str:
+    """Top-level key of an origin: `zip_override_x[2]` stands in `zip_override_x`."""
+    return re.sub(r"\[\d+\]\Z", "", origin)
+
+
+def _check_top(document: Document) -> None:
+    """Refuse what does not belong beside `base`, and variants that are no mappings."""
+    problems = []
+    variants = [key for key in document.data if key.startswith(("override_", "zip_override_"))]
+    if "base" not in document.data:
+        problems = [document.problem((key,), "a variant needs a `base` beside it") for key in variants]
+    else:
+        for key, value in document.data.items():
+            if key not in ("base", "schema") and key not in variants:
+                problems.append(document.problem((key,), _stray(key)))
+            elif key in variants and key.endswith("override_"):
+                problems.append(document.problem((key,), "the variant has no name; write override_<name>"))
+            elif key != "schema" and not isinstance(value, dict):
+                hint = "write {} for a variant equal to the base" if value is None else "expected a mapping"
+                problems.append(document.problem((key,), f"the block is not a mapping; {hint}"))
+    if problems:
+        raise RecipeError(problems)
+
+
+def _stray(key: str) -> str:
+    words = key.split("_")
+    for stem, length in (("zip_override", 2), ("override", 1)):
+        if len(words) > length and nearest("_".join(words[:length]), [stem]):
+            return f"unknown block; did you mean {stem}_{'_'.join(words[length:])}?"
+    return "beside `base` stand only schema, override_<name> and zip_override_<name>; put this key into base"
+
+
+def _with_schema(root: Located) -> Located:
+    base: Located = root.value["base"]
+    if "schema" not in root.value:
+        return base
+    return Located({"schema": root.value["schema"], **_without(base, "schema").value}, base.line)
+
+
+def _named(merged: Located, base: Located, over: Located, label: str) -> Located:
+    """Name a variant: its own name, else the base's with the variant's label."""
+    name = _field(base, "name")
+    if _field(over, "name") is not None or not isinstance(name, str):
+        return merged
+    return Located({**merged.value, "name": Located(f"{name}_{label}", over.line)}, merged.line)
+
+
+def _swept(
+    recipe: Located, label: str | None, origin: str | None, document: Document, notes: tuple[str, ...] = ()
+) -> list[Variant]:
+    variants = []
+    for point, expanded in expand_sweep(recipe, document.path):
+        name = _field(expanded, "name")
+        if point and isinstance(name, str):
+            named = Located(f"{name}_{point}", expanded.value["name"].line)
+            expanded = Located({**expanded.value, "name": named}, expanded.line)
+        suffix = "_".join(part for part in (label, point) if part)
+        variants.append(
+            Variant(
+                suffix=_slug(suffix) if suffix else None,
+                data=plain(expanded),
+                lines=lines_of(expanded),
+                notes=notes,
+                origin=origin,
+                path=document.path,
+            )
+        )
+    return variants
+
+
+def _slug(text: str) -> str:
+    """Make a label safe in file names; a very long one is cut and ends in a digest, so it stays unique."""
+    slug = re.sub(r"[^A-Za-z0-9._+-]+", "-", text)
+    if len(slug) > MAX_SUFFIX:
+        slug = f"{slug[: MAX_SUFFIX - 9]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return slug
+
+
+def _distinct(variants: list[Variant], document: Document) -> list[Variant]:
+    """Keep one of equal variants, with a note; refuse different variants of one suffix."""
+    kept: dict[str, Variant] = {}
+    owners: dict[str | None, Variant] = {}
+    problems = []
+    for variant in variants:
+        identity = _identity(variant, document)
+        if first := kept.get(identity):
+            note = (
+                f"{variant.suffix or variant.origin} equals {first.suffix or first.origin} and was left out"
+            )
+            kept[identity] = dataclasses.replace(first, notes=(*first.notes, note))
+            continue
+        kept[identity] = variant
+        if other := owners.get(variant.suffix):
+            first_origin, origin = other.origin or "sweep", variant.origin or "sweep"
+            message = f"both {first_origin} and {origin} give the suffix {variant.suffix}; rename one"
+            problems.append(document.problem((_block(origin),), message))
+        owners.setdefault(variant.suffix, variant)
+    if problems:
+        raise RecipeError(dict.fromkeys(problems))
+    return list(kept.values())
+
+
+def _identity(variant: Variant, document: Document) -> str:
+    """What makes a variant another one: its data, where a name counts only when it was given for it."""
+    data = dict(variant.data)
+    block = document.data.get(_block(variant.origin or ""))
+    if not (isinstance(block, dict) and block.get("name") is not None):
+        data.pop("name", None)
+    return json.dumps(data, sort_keys=True)
+
+
+def _field(node: Located, key: str) -> Any:
+    item = node.value.get(key)
+    return item.value if isinstance(item, Located) else None
+
+
+def _without(node: Located, key: str) -> Located:
+    return Located({name: item for name, item in node.value.items() if name != key}, node.line)

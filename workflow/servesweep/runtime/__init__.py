@@ -1,0 +1,1 @@
+"""What happens inside an allocation: processes, supervision, the health gate, the run itself."""

@@ -1,0 +1,168 @@
+"""The health gate: every worker ready, every worker known to the frontend, the right model, one real answer."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from servesweep.frontends import FRONTENDS
+from servesweep.plan.plan import Plan, Step
+from servesweep.runtime.probing import answers
+from servesweep.topology.deployment import Census
+
+# Lines after which an engine never becomes ready, although its process may stay.
+FATAL_MARKERS = (
+    r"CUDA out of memory",
+    r"torch\.OutOfMemoryError",
+    r"NCCL error",
+    r"Address already in use",
+    r"ImportError:",
+    r"ModuleNotFoundError:",
+    r"Segmentation fault",
+)
+FIRST_INTERVAL_SECONDS = 0.2
+REQUEST_SECONDS = 120.0
+WRONG_MODEL_PROBES = 20
+
+
+class Unhealthy(Exception):
+    """The gate stays shut; its text is one sentence."""
+
+
+@dataclass
+class Gate:
+    """State of one passage through the gate."""
+
+    plan: Plan
+    logs: Path
+    hosts: dict[str, str]
+    say: Callable[[str], None]
+    ready: set[str] = field(default_factory=set)
+    waiting_for: str = "workers"
+    wrong_model: int = 0
+
+    async def open(self) -> dict[str, Any]:
+        """Poll until all is well and return the verdict for health.json.
+
+        Raises:
+            Unhealthy: on a fatal line in a log, or when patience is over.
+        """
+        patience = self.plan.resolved.health_check
+        began = time.monotonic()
+        interval = min(FIRST_INTERVAL_SECONDS, patience.interval_seconds)
+        async with aiohttp.ClientSession() as session:
+            while True:
+                self._look_for_fatal_lines()
+                verdict = await self._probe(session)
+                if verdict is not None:
+                    return {**verdict, "waited_s": round(time.monotonic() - began, 3)}
+                if time.monotonic() - began + interval > patience.timeout_seconds:
+                    raise Unhealthy(f"not healthy after {patience.timeout_seconds:g} s: {self.waiting_for}")
+                await asyncio.sleep(interval)
+                interval = min(interval * 1.5, patience.interval_seconds)
+
+    async def _probe(self, session: aiohttp.ClientSession) -> dict[str, Any] | None:
+        workers = [step for step in self.plan.steps if step.kind == "worker" and step.probe]
+        open_steps = [step for step in workers if step.name not in self.ready]
+        found = await asyncio.gather(*(self._ready(session, step) for step in open_steps))
+        for step, is_ready in zip(open_steps, found, strict=True):
+            if is_ready:
+                self.ready.add(step.name)
+                self.say(f"{step.name} is ready ({len(self.ready)}/{len(workers)})")
+        missing = [step.name for step in workers if step.name not in self.ready]
+        if missing:
+            self.waiting_for = f"{len(self.ready)} of {len(workers)} workers ready, missing {', '.join(missing)}"
+            return None
+        if self.plan.public is None:
+            return {"workers": sorted(self.ready)}
+        return await self._ask_frontend(session)
+
+    async def _ready(self, session: aiohttp.ClientSession, step: Step) -> bool:
+        assert step.probe is not None
+        return await answers(session, self.plan.deployment.address(step.node), step.probe)
+
+    async def _ask_frontend(self, session: aiohttp.ClientSession) -> dict[str, Any] | None:
+        frontend, expected = FRONTENDS[self.plan.frontend], self.plan.expected
+        if frontend.census_path is not None:
+            body = await _json(session, self._public(frontend.census_path))
+            known = frontend.census(body) if body is not None else Census()
+            if known.prefill < expected.prefill or known.decode < expected.decode:
+                self.waiting_for = f"the frontend knows {_told(known)} workers of {_told(expected)}"
+                return None
+        listing = await _json(session, self._public("/v1/models"))
+        models = [model.get("id") for model in listing.get("data", [])] if isinstance(listing, dict) else []
+        if self.plan.served_model not in models:
+            self.waiting_for = f"the public API serves {models}, and not {self.plan.served_model}"
+            self.wrong_model = self.wrong_model + 1 if models else 0
+            if self.wrong_model >= WRONG_MODEL_PROBES:
+                raise Unhealthy(self.waiting_for)
+            return None
+        answer = await self._real_request(session)
+        return None if answer is None else {"workers": sorted(self.ready), "models": models, "request": answer}
+
+    async def _real_request(self, session: aiohttp.ClientSession) -> dict[str, Any] | None:
+        body = {"model": self.plan.served_model, "prompt": "ready?", "max_tokens": 4, "temperature": 0}
+        timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
+        try:
+            async with session.post(self._public("/v1/completions"), json=body, timeout=timeout) as response:
+                text = await response.text()
+                if response.status != 200:
+                    self.waiting_for = f"a real request got HTTP {response.status}: {text[:200]}"
+                    return None
+                tokens = ((await response.json()).get("usage") or {}).get("completion_tokens", 0)
+        except (OSError, aiohttp.ClientError, TimeoutError, ValueError) as error:
+            self.waiting_for = f"a real request failed: {type(error).__name__} {error}"
+            return None
+        if not tokens:
+            self.waiting_for = "a real request was answered with no tokens"
+            return None
+        return {"completion_tokens": tokens}
+
+    def _public(self, path: str) -> str:
+        assert self.plan.public is not None
+        return f"http://{self.plan.deployment.address(self.plan.public.node)}:{self.plan.public.port}{path}"
+
+    def _look_for_fatal_lines(self) -> None:
+        check = self.plan.resolved.health_check
+        patterns = (*(FATAL_MARKERS if check.fatal_log_markers else ()), *check.extra_fatal_log_patterns)
+        for step in self.plan.steps if patterns else ():
+            if step.kind == "worker":
+                line = fatal_line(self.logs / step.log.format(host=self.hosts[step.node]), patterns)
+                if line:
+                    raise Unhealthy(f"{step.name} printed a fatal line: {line}")
+
+
+def fatal_line(log: Path, patterns: tuple[str, ...]) -> str | None:
+    """The first line of a log that matches one of the patterns."""
+    wanted = re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+    try:
+        with log.open(errors="replace") as lines:
+            return next((line.strip()[:300] for line in lines if wanted.search(line)), None)
+    except OSError:
+        return None
+
+
+def verdict_record(plan: Plan, verdict: dict[str, Any]) -> dict[str, Any]:
+    """The text of health.json."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"schema": 1, "configuration": plan.configuration, "served_model": plan.served_model, "at": now, **verdict}
+
+
+async def _json(session: aiohttp.ClientSession, url: str) -> Any:
+    try:
+        async with session.get(url, timeout=aiohttp.ClientTimeout(total=10)) as response:
+            return await response.json(content_type=None) if response.status == 200 else None
+    except (OSError, aiohttp.ClientError, TimeoutError, ValueError):
+        return None
+
+
+def _told(census: Census) -> str:
+    return f"{census.prefill} prefill and {census.decode} decode" if census.prefill else f"{census.decode}"

@@ -1,0 +1,17 @@
+"""How a process of the plan is started: on this machine, or as a step of the Slurm job."""
+
+from __future__ import annotations
+
+from servesweep.runtime.allocation import Allocation
+from servesweep.runtime.launchers.launcher import Launcher
+from servesweep.runtime.launchers.local import LocalLauncher
+from servesweep.runtime.launchers.slurm import SlurmLauncher
+
+__all__ = ["LAUNCHERS", "Launcher", "launcher_of"]
+
+LAUNCHERS: dict[str, type[Launcher]] = {"local": LocalLauncher, "slurm": SlurmLauncher}
+
+
+def launcher_of(allocation: Allocation) -> Launcher:
+    """The launcher for an allocation."""
+    return LAUNCHERS[allocation.launcher](allocation)

@@ -1,0 +1,45 @@
+"""What a launcher is: a command becomes words to execute here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+
+from servesweep.runtime.allocation import Allocation
+
+
+class Launcher(ABC):
+    """Starts commands on nodes of one allocation."""
+
+    def __init__(self, allocation: Allocation) -> None:
+        self.allocation = allocation
+
+    @abstractmethod
+    def words(
+        self,
+        name: str,
+        node: str,
+        argv: tuple[str, ...],
+        env: Mapping[str, str],
+        options: Mapping[str, str],
+        log: Path | None,
+    ) -> list[str]:
+        """The words to execute on this machine so that `argv` runs on `node` with `env`.
+
+        `log` is where the process's output goes; None: it is inherited.
+        """
+
+    async def sweep_up(self) -> None:
+        """End whatever outlived its stop; nothing is left on any node."""
+
+
+def base_environment() -> dict[str, str]:
+    """This process's environment, with this installation's programs found first."""
+    env = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env.get('PATH', '')}"
+    # A Snakemake inside the allocation must not find the profile of the one outside of it.
+    env.pop("SNAKEMAKE_PROFILE", None)
+    return env

@@ -1,0 +1,24 @@
+"""`local`: processes on this machine; every node of the plan is virtual."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from servesweep.runtime.launchers.launcher import Launcher
+
+
+class LocalLauncher(Launcher):
+    """Runs the command itself."""
+
+    def words(
+        self,
+        name: str,
+        node: str,
+        argv: tuple[str, ...],
+        env: Mapping[str, str],
+        options: Mapping[str, str],
+        log: Path | None,
+    ) -> list[str]:
+        """`env` in front, so that both launchers set variables in one way."""
+        return ["env", *(f"{key}={value}" for key, value in env.items()), *argv]

@@ -1,0 +1,67 @@
+"""One point measured on the running deployment: the client is started where the recipe places it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from servesweep.benchmarks import BENCHMARKS, BenchmarkContext, Load
+from servesweep.evidence.files import RunFiles, write_atomically
+from servesweep.plan.plan import Plan, PlannedPoint
+from servesweep.runtime.allocation import Allocation
+from servesweep.runtime.launchers import launcher_of
+from servesweep.runtime.launchers.launcher import base_environment
+
+
+class NoSuchPoint(Exception):
+    """A point that the plan does not have; its text is one sentence."""
+
+
+def client_words(files: RunFiles, plan: Plan, allocation: Allocation, point: str) -> list[str]:
+    """Write the client's input files and return the words that start it.
+
+    Raises:
+        NoSuchPoint: for a point that is not in the plan.
+    """
+    benchmark = BENCHMARKS[plan.resolved.benchmark.type]
+    options = benchmark.Options.model_validate(plan.resolved.benchmark.options)
+    planned, load = _point(plan, benchmark.loads(options), point)
+    command = benchmark.command(load, options, _context(files, plan, planned))
+    for path, text in command.files.items():
+        write_atomically(Path(path), text)
+    files.result(point).parent.mkdir(parents=True, exist_ok=True)
+    if allocation.launcher == "local" or plan.client == plan.nodes[0].name:
+        return ["env", *(f"{key}={value}" for key, value in command.env.items()), *command.argv]
+    srun = {**plan.cluster.srun_options, **plan.resolved.srun_options}
+    return launcher_of(allocation).words(f"benchmark_{point}", plan.client, command.argv, command.env, srun, None)
+
+
+def become_client(words: list[str]) -> None:
+    """Replace this process by the client, so that a signal reaches the client itself."""
+    os.execvpe(words[0], words, base_environment())
+
+
+def _point(plan: Plan, loads: list[Load], point: str) -> tuple[PlannedPoint, Load]:
+    for planned in plan.points:
+        if planned.id == point:
+            return planned, next(load for load in loads if load.id == point)
+    raise NoSuchPoint(f"{plan.configuration} has no point {point}; it has {', '.join(p.id for p in plan.points)}")
+
+
+def _context(files: RunFiles, plan: Plan, planned: PlannedPoint) -> BenchmarkContext:
+    url = None
+    if plan.public is not None:
+        url = f"http://{plan.deployment.address(plan.public.node)}:{plan.public.port}"
+    model = Path(plan.deployment.model_path)
+    return BenchmarkContext(
+        configuration=plan.configuration,
+        digest=planned.digest,
+        url=url,
+        deployment=plan.deployment,
+        tokenizer=str(model) if (model / "tokenizer.json").is_file() else None,
+        directory=str(files.point(planned.id)),
+        output=str(files.result(planned.id)),
+        environment={**plan.cluster.environment, **plan.resolved.environment},
+    )
+
+

@@ -1,0 +1,28 @@
+"""Asking a process whether it is ready."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import aiohttp
+
+from servesweep.topology.deployment import Probe
+
+PROBE_SECONDS = 5.0
+
+
+async def answers(session: aiohttp.ClientSession, address: str, probe: Probe) -> bool:
+    """Whether the probe finds the process ready, within PROBE_SECONDS."""
+    try:
+        if probe.kind == "http":
+            timeout = aiohttp.ClientTimeout(total=PROBE_SECONDS)
+            async with session.get(f"http://{address}:{probe.port}{probe.path}", timeout=timeout) as response:
+                return response.status == 200
+        _, writer = await asyncio.wait_for(asyncio.open_connection(address, probe.port), PROBE_SECONDS)
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+    except (OSError, aiohttp.ClientError, TimeoutError):
+        return False
+    return True

@@ -1,0 +1,175 @@
+"""One supervisor for every process of a deployment: who runs, who died first, and the end of all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import Field
+
+from servesweep.plan.plan import Step
+from servesweep.runtime.launchers import Launcher
+from servesweep.runtime.launchers.launcher import base_environment
+from servesweep.topology.deployment import Value
+
+TERM_GRACE_SECONDS = 10.0
+TAIL_LINES = 50
+PR_SET_PDEATHSIG = 1
+
+
+class Failure(Value):
+    """What failed first, with the evidence that a reader needs."""
+
+    stage: str = Field(description="services, workers, frontend, health_gate, benchmark or allocation.")
+    message: str = Field(description="One sentence.")
+    step: str | None = Field(default=None, description="Process that failed.")
+    node: str | None = Field(default=None, description="Host on which it ran.")
+    exit_code: int | None = Field(default=None, description="Its exit code.")
+    signal: str | None = Field(default=None, description="Signal that ended it.")
+    log: str | None = Field(default=None, description="Its log, relative to the configuration's directory.")
+    tail: tuple[str, ...] = Field(default=(), description="The last lines of the log.")
+    at: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"), description="UTC time.")
+
+
+@dataclass
+class Running:
+    """A started step."""
+
+    step: Step
+    host: str
+    log: Path
+    process: asyncio.subprocess.Process
+    ended: asyncio.Task[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ended = asyncio.create_task(self.process.wait())
+
+
+class Supervisor:
+    """Starts steps, notices the first critical exit, ends everything."""
+
+    def __init__(self, launcher: Launcher, logs: Path, say: Callable[[str], None]) -> None:
+        self.launcher = launcher
+        self.logs = logs
+        self.say = say
+        self.stage = "allocation"
+        self.running: list[Running] = []
+        self.failed: asyncio.Future[Failure] = asyncio.get_running_loop().create_future()
+        self._stopping = False
+        self._watchers: set[asyncio.Task[None]] = set()
+
+    async def start(self, step: Step) -> Running:
+        """Start one step; its exit, unless asked for, is a failure when the step is critical."""
+        host = self.launcher.allocation.host(step.node).host
+        log = self.logs / step.log.format(host=host)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        for path, text in step.command.files.items():
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).write_text(text)
+        words = self.launcher.words(
+            step.name, step.node, step.command.argv, step.command.env, step.srun_options, log
+        )
+        with log.open("ab") as output:
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *words,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env=base_environment(),
+                    start_new_session=True,
+                    preexec_fn=_die_with_parent,
+                )
+            except OSError as error:
+                raise StartError(step, host, f"{words[0]}: {error.strerror}") from None
+        running = Running(step, host, log, process)
+        self.running.append(running)
+        watcher = asyncio.create_task(self._watch(running))
+        self._watchers.add(watcher)
+        watcher.add_done_callback(self._watchers.discard)
+        self.say(f"started {step.name} on {host}")
+        return running
+
+    async def _watch(self, running: Running) -> None:
+        code = await running.ended
+        if self._stopping:
+            return
+        failure = self.failure_of(running, code)
+        self.say(failure.message)
+        if running.step.critical and not self.failed.done():
+            self.failed.set_result(failure)
+
+    def failure_of(self, running: Running, code: int) -> Failure:
+        """Describe the exit of a process."""
+        died = _signal_name(code)
+        how = f"was ended by {died}" if died else f"exited with code {code}"
+        return Failure(
+            stage=self.stage,
+            message=f"{running.step.kind} {running.step.name} on {running.host} {how}",
+            step=running.step.name,
+            node=running.host,
+            exit_code=None if died else code,
+            signal=died,
+            log=f"{self.logs.name}/{running.log.relative_to(self.logs)}",
+            tail=tail(running.log),
+        )
+
+    async def stop(self) -> None:
+        """SIGTERM to all, SIGKILL to those still there after the grace, then whatever Slurm still holds."""
+        self._stopping = True
+        alive = [running for running in self.running if not running.ended.done()]
+        for running in reversed(alive):
+            _signal_session(running, signal.SIGTERM)
+        if alive:
+            await asyncio.wait([running.ended for running in alive], timeout=TERM_GRACE_SECONDS)
+        for running in alive:
+            # The leader may be gone while a child of it still holds the port: the whole session goes.
+            _signal_session(running, signal.SIGKILL)
+        if alive:
+            await asyncio.wait([running.ended for running in alive], timeout=TERM_GRACE_SECONDS)
+        await self.launcher.sweep_up()
+
+
+class StartError(Exception):
+    """A step that could not be started at all."""
+
+    def __init__(self, step: Step, host: str, message: str) -> None:
+        super().__init__(message)
+        self.step, self.host = step, host
+
+
+def tail(log: Path, lines: int = TAIL_LINES) -> tuple[str, ...]:
+    """The last lines of a log; empty where there is none."""
+    try:
+        with log.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - 64 * 1024))
+            return tuple(file.read().decode(errors="replace").splitlines()[-lines:])
+    except OSError:
+        return ()
+
+
+def _signal_session(running: Running, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(running.process.pid, number)
+
+
+def _signal_name(code: int) -> str | None:
+    """Name of the signal behind an exit code; srun and shells report it as 128 + n."""
+    number = -code if code < 0 else code - 128 if code > 128 else 0
+    try:
+        return signal.Signals(number).name if number else None
+    except ValueError:
+        return None
+
+
+def _die_with_parent() -> None:
+    """Have the kernel end this process when the supervisor is killed with SIGKILL (prctl(2))."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

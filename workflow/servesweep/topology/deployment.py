@@ -1,0 +1,103 @@
+"""What engines, frontends and services are told, and what they answer with: values only."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from servesweep.topology.shapes import ProcessPlace
+
+Transport = Literal["dynamo", "http"]
+
+
+class Value(BaseModel):
+    """An immutable value that is written to files."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Command(Value):
+    """A process to start."""
+
+    argv: tuple[str, ...] = Field(description="Program and arguments, without a shell.")
+    env: dict[str, str] = Field(default_factory=dict, description="Variables set for this process.")
+    files: dict[str, str] = Field(default_factory=dict, description="Files to write first: path to text.")
+
+
+class Probe(Value):
+    """How readiness is asked: an HTTP path that answers 200, or a TCP port that accepts."""
+
+    kind: Literal["http", "tcp"] = Field(description="http or tcp.")
+    port: int = Field(description="Port on the process's node.")
+    path: str = Field(default="/health", description="Path for http.")
+
+
+class Census(Value):
+    """How many workers a frontend knows of."""
+
+    prefill: int = Field(default=0, description="Prefill workers.")
+    decode: int = Field(default=0, description="Decode or aggregated workers.")
+
+
+class Binding(Value):
+    """What a plan's symbols stand for: addresses, directories and a shift of the ports."""
+
+    addresses: dict[str, str] = Field(description="Node to address; symbolic (`ip-n0`) in a plan.")
+    logs: str = Field(default="<LOGS>", description="Log directory.")
+    scratch: str = Field(
+        default="<SCRATCH>", description="Directory on a node's own disk, for this allocation alone."
+    )
+
+
+class Deployment(Value):
+    """The facts of a configuration that every rendered command may need."""
+
+    model_path: str = Field(description="Directory or hub name of the model.")
+    served_model: str = Field(description="Name under which it is served.")
+    transport: Transport = Field(description="How workers are reached: registered with Dynamo, or by HTTP.")
+    gpus_per_node: int = Field(description="GPUs of a node.")
+    processes: tuple[ProcessPlace, ...] = Field(
+        description="Every worker process, in order of role, worker and rank."
+    )
+    head: str = Field(description="The first node that no component has for itself.")
+    frontend: str = Field(description="Node of the frontend.")
+    infra: str = Field(description="Node of the discovery plane.")
+    public_port: int = Field(description="Port of the public API.")
+    binding: Binding = Field(description="What the symbols stand for.")
+    discovery: dict[str, str] = Field(
+        default_factory=dict, description="Environment that names the discovery plane."
+    )
+
+    @property
+    def disaggregated(self) -> bool:
+        """Whether prefill and decode are workers of their own."""
+        return any(process.mode == "prefill" for process in self.processes)
+
+    def ranks(self, process: ProcessPlace) -> tuple[ProcessPlace, ...]:
+        """All processes of the worker that `process` belongs to, by rank."""
+        return tuple(p for p in self.processes if (p.mode, p.index) == (process.mode, process.index))
+
+    def leaders(self, *modes: str) -> tuple[ProcessPlace, ...]:
+        """The rank-0 process of each worker of the modes, in order."""
+        return tuple(p for p in self.processes if p.mode in modes and p.rank == 0)
+
+    def address(self, node: str) -> str:
+        """Address of a node."""
+        return self.binding.addresses[node]
+
+    def url(self, process: ProcessPlace) -> str:
+        """Base URL of a worker's HTTP endpoint."""
+        return f"http://{self.address(process.node)}:{process.http_port}"
+
+
+class Endpoint(Value):
+    """A place that answers HTTP."""
+
+    node: str = Field(description="Symbolic node.")
+    port: int = Field(description="Port on it.")
+
+
+def step_name(process: ProcessPlace) -> str:
+    """Name of a worker's process: `prefill_0`, and `prefill_0_r1` for a further rank."""
+    return f"{process.mode}_{process.index}" + (f"_r{process.rank}" if process.rank else "")

@@ -1,0 +1,225 @@
+"""Which GPUs of which nodes a worker gets.
+
+Roles are packed in the order prefill, decode, agg, over consecutive nodes. The algorithm is that of
+srt-slurm (https://github.com/NVIDIA/srt-slurm, `allocate_endpoints`), but a worker of whole nodes never
+begins on a node that already carries a part of another worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from servesweep.topology.shapes import MODES, Mode, NodeGpus, RoleShape, WorkerPlace
+
+
+class PackingError(ValueError):
+    """A layout cannot be packed; the sentence has the numbers."""
+
+
+class DoesNotFitError(PackingError):
+    """Workers need more nodes than there are: the first without a place, and the nodes that would do."""
+
+    def __init__(self, message: str, mode: Mode, index: int, nodes_given: int, nodes_needed: int) -> None:
+        super().__init__(message)
+        self.mode = mode
+        self.index = index
+        self.nodes_given = nodes_given
+        self.nodes_needed = nodes_needed
+
+
+class _NoNodeError(Exception):
+    """The cursor ran past the last node."""
+
+
+def pack(
+    roles: Sequence[RoleShape],
+    nodes: Sequence[str],
+    gpus_per_node: int,
+    *,
+    spread: bool = False,
+    colocate: bool = False,
+    exact: bool = False,
+) -> tuple[WorkerPlace, ...]:
+    """Place every worker of the roles on the nodes.
+
+    A worker of fewer GPUs than a node has takes the next free GPUs of the current node; a larger one
+    takes whole consecutive nodes. Decode starts on a node of its own where there is one.
+
+    Args:
+        roles: what is asked for; the order does not matter.
+        nodes: the roles' nodes, in order of allocation.
+        gpus_per_node: GPUs of each node.
+        spread: each partial-node worker gets a node of its own.
+        colocate: decode may go on on prefill's last node (also when its `nodes` is `colocate`).
+        exact: a worker of several nodes takes exactly its GPUs and may share its first and last node; its
+            fullest nodes come first (TensorRT-LLM under MPI).
+
+    Returns:
+        Workers in the order prefill, decode, agg, each by index.
+
+    Raises:
+        DoesNotFitError: when the nodes do not hold the workers.
+        PackingError: for a worker without GPUs, or a node without.
+    """
+    ordered = sorted(roles, key=lambda role: MODES.index(role.mode))
+    for role in ordered:
+        if role.gpus < 1 or role.workers < 1 or gpus_per_node < 1:
+            raise PackingError(
+                f"{role.mode}: {role.workers} workers of {role.gpus} GPUs on nodes of {gpus_per_node}"
+                " cannot be placed; each number is at least 1"
+            )
+    colocate = colocate or any(role.nodes == "colocate" for role in ordered)
+    cursor = _Cursor(nodes, gpus_per_node, spread, exact)
+    placed: list[WorkerPlace] = []
+    for role in ordered:
+        if role.mode == "decode" and not colocate:
+            cursor.leave_partial_node()
+        for index in range(role.workers):
+            try:
+                placed.append(WorkerPlace(role.mode, index, cursor.take(role.gpus)))
+            except _NoNodeError:
+                needed = _nodes_needed(ordered, gpus_per_node, spread, colocate, exact)
+                message = _does_not_fit(ordered, role, index, len(nodes), needed, gpus_per_node, colocate)
+                raise DoesNotFitError(message, role.mode, index, len(nodes), needed) from None
+    return tuple(placed)
+
+
+@dataclass
+class _Cursor:
+    """The next free GPU: GPUs before `offset` on node `at`, and all nodes before, are taken."""
+
+    nodes: Sequence[str]
+    gpus_per_node: int
+    spread: bool
+    exact: bool
+    at: int = 0
+    offset: int = 0
+
+    def next_node(self) -> None:
+        self.at += 1
+        self.offset = 0
+
+    def leave_partial_node(self) -> None:
+        """Go to a fresh node, if there is one: without a further node, roles share the last one."""
+        if self.offset and self.at + 1 < len(self.nodes):
+            self.next_node()
+
+    def take(self, gpus: int) -> tuple[NodeGpus, ...]:
+        if gpus >= self.gpus_per_node and not self.exact:
+            return self.take_whole_nodes(-(-gpus // self.gpus_per_node))
+        if gpus <= self.gpus_per_node and self.offset + gpus > self.gpus_per_node:
+            self.next_node()
+        places = []
+        while gpus:
+            part = min(gpus, self.gpus_per_node - self.offset)
+            places.append(self.take_part(part))
+            gpus -= part
+        if self.spread and self.offset:
+            self.next_node()
+        # Rank to GPU maps of MPI launches expect full nodes before partial ones.
+        return tuple(sorted(places, key=lambda place: -len(place.gpus)))
+
+    def take_whole_nodes(self, count: int) -> tuple[NodeGpus, ...]:
+        if self.offset:
+            self.next_node()
+        return tuple(self.take_part(self.gpus_per_node) for _ in range(count))
+
+    def take_part(self, gpus: int) -> NodeGpus:
+        if self.at >= len(self.nodes):
+            raise _NoNodeError
+        place = NodeGpus(self.nodes[self.at], tuple(range(self.offset, self.offset + gpus)))
+        self.offset += gpus
+        if self.offset == self.gpus_per_node:
+            self.next_node()
+        return place
+
+
+def _nodes_needed(
+    roles: Sequence[RoleShape], gpus_per_node: int, spread: bool, colocate: bool, exact: bool
+) -> int:
+    """Nodes that the same packing takes when there are enough."""
+    enough = sum(role.workers * -(-role.gpus // gpus_per_node) for role in roles) + len(roles)
+    unlimited = [str(number) for number in range(enough)]
+    placed = pack(roles, unlimited, gpus_per_node, spread=spread, colocate=colocate, exact=exact)
+    return 1 + max(int(node) for worker in placed for node in worker.nodes)
+
+
+def _does_not_fit(
+    roles: Sequence[RoleShape],
+    role: RoleShape,
+    index: int,
+    given: int,
+    needed: int,
+    gpus_per_node: int,
+    colocate: bool,
+) -> str:
+    asked = " and ".join(f"{each.workers} {each.mode} x {each.gpus} GPUs" for each in roles)
+    sentence = (
+        f"{asked} do not fit on {_nodes(given)} of {gpus_per_node} GPUs:"
+        f" {role.mode} worker {index} finds no place, {needed} nodes are needed"
+    )
+    if colocate and role.mode == "decode":
+        sentence += " (colocated decode workers get what is free after the last prefill worker)"
+    return sentence
+
+
+def _nodes(count: int) -> str:
+    return f"{count} node{'' if count == 1 else 's'}"
+
+
+def default_gpus(mode: str, nodes: int, gpus_per_node: int, workers: int) -> int:
+    """GPUs of a worker when the recipe does not say: nodes x GPUs per node / workers.
+
+    Raises:
+        PackingError: when the division leaves GPUs idle, or a worker without any.
+    """
+    total = nodes * gpus_per_node
+    each, lost = divmod(total, workers)
+    if each == 0:
+        raise PackingError(
+            f"{mode}: {workers} workers share {total} GPUs ({nodes} x {gpus_per_node}), so"
+            f" {workers - total} get none; use fewer workers or more nodes"
+        )
+    if lost:
+        raise PackingError(
+            f"{mode}: {total} GPUs ({nodes} x {gpus_per_node}) do not divide among {workers} workers,"
+            f" {lost} would be idle; set gpus"
+        )
+    return each
+
+
+def vllm_colocates(
+    roles: Sequence[RoleShape], gpus_per_node: int, *, allow: bool = False, across_nodes: bool = False
+) -> bool:
+    """Whether vLLM's `allow_prefill_decode_colocation` takes effect.
+
+    It does when there are workers of both roles and all of them fit on one node, or `across_nodes` is set.
+    """
+    workers = {role.mode: role.workers for role in roles}
+    both = workers.get("prefill", 0) > 0 and workers.get("decode", 0) > 0
+    return allow and both and (across_nodes or _worker_gpus(roles) <= gpus_per_node)
+
+
+def colocated_nodes(roles: Sequence[RoleShape], gpus_per_node: int) -> int:
+    """Nodes of a vLLM deployment whose roles colocate: as many as all workers' GPUs fill."""
+    return -(-_worker_gpus(roles) // gpus_per_node)
+
+
+def _worker_gpus(roles: Sequence[RoleShape]) -> int:
+    return sum(role.workers * role.gpus for role in roles)
+
+
+def layout_notes(
+    roles: Sequence[RoleShape], workers: Sequence[WorkerPlace], nodes: Sequence[str]
+) -> tuple[str, ...]:
+    """Say what works but is probably not meant: idle nodes, roles beyond their own nodes."""
+    notes = []
+    for role in roles:
+        taken = len({node for worker in workers if worker.mode == role.mode for node in worker.nodes})
+        if role.nodes != "colocate" and taken > role.nodes:
+            notes.append(f"{role.mode} reserves {_nodes(role.nodes)}, but its workers take {taken}")
+    used = {node for worker in workers for node in worker.nodes}
+    if idle := [node for node in nodes if node not in used]:
+        notes.append(f"no worker runs on {', '.join(idle)}")
+    return tuple(notes)
