@@ -19,8 +19,8 @@ rule all:
         # The tables alone would do for Snakemake: `onerror` writes them too, with half of the results.
         table.run_records,
         table.lockfiles,
-        f"{RESULTS}/summary.csv",
-        f"{RESULTS}/report.html",
+        "results/summary.csv",
+        "results/report.html",
 
 
 onstart:
@@ -28,4 +28,4 @@ onstart:
 
 
 onerror:
-    shell("{SERVESWEEP} report {RESULTS} --sweep {RESULTS}/sweep.json --snakemake-log {log}")
+    shell("servesweep report results --sweep results/sweep.json --snakemake-log {log}")

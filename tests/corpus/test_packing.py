@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+
 from servesweep.topology.packing import DoesNotFitError, pack, vllm_colocates
 from servesweep.topology.placement import carve, seat
 from servesweep.topology.processes import Parallelism, processes

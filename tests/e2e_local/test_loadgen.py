@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+
 from servesweep.loadgen.dataset import build_schedule
 from servesweep.loadgen.errors import LoadgenError
 from servesweep.loadgen.measure import measure

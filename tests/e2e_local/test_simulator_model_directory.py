@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from servesweep.simulator.model_directory import write_model_directory
 
 pytestmark = pytest.mark.skipif(

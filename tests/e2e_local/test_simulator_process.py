@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from servesweep.simulator.child_process import SimulatorProcess, running_simulator
 from servesweep.simulator.model_directory import write_model_directory
 

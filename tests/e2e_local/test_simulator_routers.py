@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
+
 from servesweep.simulator.child_process import SimulatorProcess, running_simulator
 
 TOKENS = 5

@@ -6,5 +6,6 @@ rule benchmark:
         "points/{point}/result.json",
     log:
         "logs/benchmark_{point}.log",
+    priority: earlier_points_first
     shell:
-        "{SERVESWEEP} benchmark . --point {wildcards.point} > {log} 2>&1"
+        "servesweep benchmark . --point {wildcards.point} > {log} 2>&1"

@@ -1,9 +1,10 @@
 import sys
+from pathlib import Path
 
 from servesweep.runtime.controller import begin, open_table
 
-SERVESWEEP = f"{sys.executable} -m servesweep"
-RESULTS = config.get("results", "results")
+# This installation's own programs, also where its environment is not activated.
+shell.prefix(f"export PATH={Path(sys.executable).parent}:$PATH; ")
 
 table = open_table(
     config,

@@ -2,9 +2,9 @@ rule lockfile:
     input:
         rules.run.output,
     output:
-        f"{RESULTS}/{{configuration}}/recipe.lock.yaml",
+        "results/{configuration}/recipe.lock.yaml",
     log:
-        f"{RESULTS}/{{configuration}}/lockfile.log",
+        "results/{configuration}/lockfile.log",
     localrule: True
     shell:
-        "{SERVESWEEP} lockfile {RESULTS}/{wildcards.configuration} > {log} 2>&1"
+        "servesweep lockfile results/{wildcards.configuration} > {log} 2>&1"

@@ -3,9 +3,9 @@ rule run:
         # A plan that was validated again is the same plan: the digest in params tells what changed.
         ancient(table.record),
     output:
-        f"{RESULTS}/{{configuration}}/run.json",
+        "results/{configuration}/run.json",
     log:
-        f"{RESULTS}/{{configuration}}/run.log",
+        "results/{configuration}/run.log",
     params:
         digest=table.digest,
         launcher=table.launcher,
@@ -21,4 +21,4 @@ rule run:
         slurm_partition=table.request("slurm_partition"),
         slurm_extra=table.request("slurm_extra"),
     shell:
-        "{SERVESWEEP} run {RESULTS}/{wildcards.configuration} --launcher {params.launcher} --log {log}"
+        "servesweep run results/{wildcards.configuration} --launcher {params.launcher} --log {log}"

@@ -3,24 +3,24 @@ rule validate:
         recipe=table.recipe_file,
         cluster=table.cluster_file,
     output:
-        record=f"{RESULTS}/.validated/{{recipe}}.json",
+        record="results/.validated/{recipe}.json",
     log:
-        f"{RESULTS}/.validated/{{recipe}}.log",
+        "results/.validated/{recipe}.log",
     params:
         digests=table.digests,
         recipes=table.recipe_words,
         settings=[f"--set={assignment}" for assignment in table.settings],
     localrule: True
     shell:
-        "{SERVESWEEP} validate {params.recipes:q} {params.settings:q} --cluster {input.cluster:q}"
-        " --results {RESULTS} --record {output.record} 2>&1 | tee {log} >&2"
+        "servesweep validate {params.recipes:q} {params.settings:q} --cluster {input.cluster:q}"
+        " --results results --record {output.record} 2>&1 | tee {log} >&2"
 
 
 rule plan:
     input:
         table.records,
     log:
-        f"{RESULTS}/plan.log",
+        "results/plan.log",
     localrule: True
     shell:
-        "{SERVESWEEP} plan {RESULTS} --sweep {RESULTS}/sweep.json 2>&1 | tee {log}"
+        "servesweep plan results --sweep results/sweep.json 2>&1 | tee {log}"

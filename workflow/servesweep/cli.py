@@ -24,8 +24,12 @@ def main() -> None:
 @click.argument("recipes", nargs=-1, required=True)
 @click.option("--cluster", "cluster_file", required=True, help="Cluster file.")
 @click.option("--set", "settings", multiple=True, help="Change one value, such as roles.decode.workers=4.")
-@click.option("--results", type=click.Path(path_type=Path), default=Path("results"), help="Where plans are written.")
-@click.option("--record", type=click.Path(path_type=Path), help="File that notes the validated configurations.")
+@click.option(
+    "--results", type=click.Path(path_type=Path), default=Path("results"), help="Where plans are written."
+)
+@click.option(
+    "--record", type=click.Path(path_type=Path), help="File that notes the validated configurations."
+)
 def validate(
     recipes: tuple[str, ...], cluster_file: str, settings: tuple[str, ...], results: Path, record: Path | None
 ) -> None:
@@ -45,14 +49,18 @@ def validate(
     for plan in plans:
         write_atomically(RunFiles(results / plan.configuration).plan, plan_text(plan))
     if record:
-        text = json.dumps({"schema": 1, "configurations": {p.configuration: p.digest for p in plans}}, indent=1)
+        text = json.dumps(
+            {"schema": 1, "configurations": {p.configuration: p.digest for p in plans}}, indent=1
+        )
         write_atomically(record, text + "\n")
     click.echo(f"{len(plans)} configurations are valid")
 
 
 @main.command()
 @click.argument("results", type=click.Path(path_type=Path), default=Path("results"))
-@click.option("--sweep", type=click.Path(path_type=Path), help="Only the configurations that this file lists.")
+@click.option(
+    "--sweep", type=click.Path(path_type=Path), help="Only the configurations that this file lists."
+)
 def plan(results: Path, sweep: Path | None) -> None:
     """Print node maps and Slurm requests of the validated configurations."""
     from servesweep.plan.node_map import describe
@@ -63,7 +71,9 @@ def plan(results: Path, sweep: Path | None) -> None:
 
 @main.command()
 @click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--launcher", type=click.Choice(["local", "slurm"]), required=True, help="How processes are started.")
+@click.option(
+    "--launcher", type=click.Choice(["local", "slurm"]), required=True, help="How processes are started."
+)
 @click.option("--log", type=click.Path(path_type=Path), help="File that gets the story of the run too.")
 def run(directory: Path, launcher: Literal["local", "slurm"], log: Path | None) -> None:
     """Run one configuration, results/<configuration>, inside the allocation around this process."""
@@ -84,14 +94,14 @@ def run(directory: Path, launcher: Literal["local", "slurm"], log: Path | None) 
 @click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
 def health_gate(directory: Path) -> None:
     """Wait until the running deployment is healthy, and write health.json."""
-    from servesweep.runtime.health_gate import Gate, Unhealthy, verdict_record
+    from servesweep.runtime.health_gate import Gate, UnhealthyError, verdict_record
 
     files = RunFiles(directory.resolve())
     deployment, allocation = _deployment(files)
     hosts = {host.name: host.host for host in allocation.hosts}
     try:
         verdict = asyncio.run(Gate(deployment, files.logs, hosts, click.echo).open())
-    except Unhealthy as error:
+    except UnhealthyError as error:
         write_atomically(files.unhealthy, json.dumps({"schema": 1, "message": str(error)}, indent=1) + "\n")
         raise _Fault(str(error)) from None
     write_atomically(files.health, json.dumps(verdict_record(deployment, verdict), indent=1) + "\n")
@@ -102,13 +112,13 @@ def health_gate(directory: Path) -> None:
 @click.option("--point", required=True, help="Which load level.")
 def benchmark(directory: Path, point: str) -> None:
     """Measure one point of the running deployment."""
-    from servesweep.runtime.measuring import NoSuchPoint, become_client, client_words
+    from servesweep.runtime.measuring import NoSuchPointError, become_client, client_words
 
     files = RunFiles(directory.resolve())
     deployment, allocation = _deployment(files)
     try:
         words = client_words(files, deployment, allocation, point)
-    except NoSuchPoint as error:
+    except NoSuchPointError as error:
         raise _Fault(str(error)) from None
     become_client(words)
 
@@ -124,8 +134,12 @@ def lockfile(directory: Path) -> None:
 
 @main.command()
 @click.argument("results", type=click.Path(path_type=Path), default=Path("results"))
-@click.option("--sweep", type=click.Path(path_type=Path), help="Only the configurations that this file lists.")
-@click.option("--snakemake-log", type=click.Path(path_type=Path), help="Log in which to look for refused submissions.")
+@click.option(
+    "--sweep", type=click.Path(path_type=Path), help="Only the configurations that this file lists."
+)
+@click.option(
+    "--snakemake-log", type=click.Path(path_type=Path), help="Log in which to look for refused submissions."
+)
 def report(results: Path, sweep: Path | None, snakemake_log: Path | None) -> None:
     """Write summary, plots and report from whatever is there, and print the table."""
     from servesweep.evidence.submission import record_submission_failures

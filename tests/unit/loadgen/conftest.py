@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import random
 from array import array
 from collections.abc import Callable
 from pathlib import Path
@@ -79,3 +80,16 @@ def tokenizer_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def bos_tokenizer_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return train(tmp_path_factory.mktemp("bos"), bos=True)
+
+
+@pytest.fixture(scope="session")
+def spanning_tokenizer_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tokenizer without a pre-tokenizer, whose tokens reach across spaces: words do not simply add up."""
+    directory = tmp_path_factory.mktemp("spanning")
+    words = ["may", "be", "used", "with", "this", "class", "while", "the", "sender", "awaits", "each", "else"]
+    draw = random.Random(0)
+    text = [" ".join(draw.choice(words) for _ in range(12)) for _ in range(300)]
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.train_from_iterator(text, trainers.BpeTrainer(vocab_size=150, show_progress=False))
+    tokenizer.save(str(directory / "tokenizer.json"))
+    return directory

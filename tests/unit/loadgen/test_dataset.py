@@ -18,11 +18,11 @@ def rng() -> np.random.Generator:
 
 
 @pytest.mark.parametrize("api", ["completions", "chat"])
-@pytest.mark.parametrize("bos", [False, True])
+@pytest.mark.parametrize("kind", ["tokenizer_dir", "bos_tokenizer_dir", "spanning_tokenizer_dir"])
 def test_prompts_have_the_exact_length_when_encoded_again(
-    make_spec: Any, tokenizer_dir: Path, bos_tokenizer_dir: Path, api: str, bos: bool
+    make_spec: Any, request: pytest.FixtureRequest, kind: str, api: str
 ) -> None:
-    directory = bos_tokenizer_dir if bos else tokenizer_dir
+    directory: Path = request.getfixturevalue(kind)
     spec = make_spec(
         tokenizer=str(directory), api=api, isl=300, random_range_ratio=0.0, num_prompts=100, concurrency=1
     )

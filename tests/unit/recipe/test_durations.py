@@ -1,4 +1,5 @@
 import pytest
+
 from servesweep.recipe.durations import parse_time_limit
 
 

@@ -2,6 +2,7 @@ import math
 from pathlib import Path
 
 import pytest
+
 from servesweep.recipe.problems import Problem, RecipeError, dotted, nearest
 from servesweep.recipe.source import load, parse, parse_value
 

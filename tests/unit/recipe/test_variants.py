@@ -1,4 +1,5 @@
 import pytest
+
 from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.source import Document, parse
 from servesweep.recipe.variants import Variant, expand, select, set_value, unset_value

@@ -1,6 +1,7 @@
 """What the charts draw."""
 
 import pytest
+
 from servesweep.report.charts import Charts
 from servesweep.report.files import Topology
 from servesweep.report.records import X, Y, deployment, frontier_records, load_axis, valid_records

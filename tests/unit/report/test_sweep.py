@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from servesweep.report.sweep import load_sweep
 
 FAILURE = {

@@ -4,6 +4,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+
 from servesweep.report import write_report
 from servesweep.report.records import X, Y
 

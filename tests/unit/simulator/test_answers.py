@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+
 from servesweep.simulator.answers import AnswerFormat, whole_text
 from servesweep.simulator.engine import Counters, prometheus_text
 from servesweep.simulator.generation import Generation

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+
 from servesweep.simulator.faults import CrashAfter, Faults, HangAfter, parse_faults
 
 

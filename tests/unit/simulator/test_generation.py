@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+
 from servesweep.simulator.faults import Faults
 from servesweep.simulator.generation import Generation, count_prompt, handover, plan_generation
 from servesweep.simulator.options import SimulatorOptions

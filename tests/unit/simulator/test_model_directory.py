@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer
+
 from servesweep.simulator.model_directory import SPECIAL_TOKENS, VOCABULARY_SIZE, write_model_directory
 from servesweep.simulator.prompt_counter import text_counter
 from servesweep.simulator.vocabulary import answer_words
-from tokenizers import Tokenizer
 
 FILES = {
     "config.json",

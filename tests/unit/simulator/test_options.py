@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from servesweep.simulator.command_line import parse_command_line
 from servesweep.simulator.faults import CrashAfter, Faults, HangAfter
 from servesweep.simulator.options import SimulatorOptions

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+
 from servesweep.simulator.request_body import (
     Endpoint,
     GenerationRequest,

@@ -1,6 +1,7 @@
 """When tokens are due: arithmetic that a person can check."""
 
 import pytest
+
 from servesweep.simulator.options import SimulatorOptions
 from servesweep.simulator.timetable import timetable
 

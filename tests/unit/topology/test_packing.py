@@ -1,4 +1,5 @@
 import pytest
+
 from servesweep.topology.packing import (
     DoesNotFitError,
     PackingError,

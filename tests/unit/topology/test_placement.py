@@ -1,6 +1,7 @@
 import itertools
 
 import pytest
+
 from servesweep.topology.packing import pack
 from servesweep.topology.placement import PlacementError, carve, seat
 from servesweep.topology.shapes import RoleShape, WorkerPlace

@@ -1,4 +1,5 @@
 import pytest
+
 from servesweep.topology.packing import PackingError, pack
 from servesweep.topology.ports import REPLICA_HTTP, WORKER_HTTP, PortBlock, PortBook, PortError
 from servesweep.topology.processes import Parallelism, processes

@@ -9,4 +9,6 @@ from servesweep.benchmarks.sa_bench import SaBench
 
 __all__ = ["BENCHMARKS", "Benchmark", "BenchmarkContext", "Load"]
 
-BENCHMARKS: dict[str, Benchmark] = {benchmark.name: benchmark for benchmark in (SaBench(), Custom(), Manual())}
+BENCHMARKS: dict[str, Benchmark] = {
+    benchmark.name: benchmark for benchmark in (SaBench(), Custom(), Manual())
+}

@@ -67,4 +67,7 @@ def frontend_environment(context: BenchmarkContext) -> dict[str, str]:
             ips = [deployment.address(leader.node) for leader in leaders]
             env[f"SRT_{mode.upper()}_IPS"] = ",".join(ips)
             env[f"SRT_{mode.upper()}_ENDPOINTS"] = ",".join(deployment.url(leader) for leader in leaders)
-    return env | {"SRT_GPUS_PER_NODE": str(deployment.gpus_per_node), "SERVESWEEP_MODEL": deployment.served_model}
+    return env | {
+        "SRT_GPUS_PER_NODE": str(deployment.gpus_per_node),
+        "SERVESWEEP_MODEL": deployment.served_model,
+    }

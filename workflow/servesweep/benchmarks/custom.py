@@ -14,7 +14,9 @@ from servesweep.topology.deployment import Command
 class CustomOptions(Section):
     """What is run, and with which further environment."""
 
-    command: str = Field(min_length=1, description="Shell text, run by bash; ends with 0 when the point is valid.")
+    command: str = Field(
+        min_length=1, description="Shell text, run by bash; ends with 0 when the point is valid."
+    )
     env: Environment = Field(default_factory=dict, description="Environment of the command alone.")
 
 
@@ -42,5 +44,7 @@ class Custom(Benchmark):
         }
         argv = ("python3", "-m", "servesweep.loadgen.custom", file, "--output", context.output)
         return Command(
-            argv=argv, env={**frontend_environment(context), **options.env}, files={file: json.dumps(about, indent=1)}
+            argv=argv,
+            env={**frontend_environment(context), **options.env},
+            files={file: json.dumps(about, indent=1)},
         )

@@ -29,7 +29,13 @@ def _levels(value: Any) -> list[int]:
 def _positive(word: Any) -> int | None:
     if isinstance(word, bool):
         return None
-    number = word if isinstance(word, int) else int(word) if isinstance(word, str) and word.strip().isdigit() else 0
+    number = (
+        word
+        if isinstance(word, int)
+        else int(word)
+        if isinstance(word, str) and word.strip().isdigit()
+        else 0
+    )
     return number if number >= 1 else None
 
 
@@ -58,16 +64,24 @@ class SaBenchOptions(Section):
         description="Requests in flight: one number, a list, or text like 1x2x4."
     )
     req_rate: Annotated[list[float], BeforeValidator(_rates)] = Field(
-        default=[math.inf], description="Mean requests per second of a Poisson process, or inf; a list gives more points."
+        default=[math.inf],
+        description="Mean requests per second of a Poisson process, or inf; a list gives more points.",
     )
     random_range_ratio: float = Field(
-        default=0.8, ge=0, le=1, description="Lengths are uniform between this share of ISL or OSL and the whole."
+        default=0.8,
+        ge=0,
+        le=1,
+        description="Lengths are uniform between this share of ISL or OSL and the whole.",
     )
     num_prompts_mult: int = Field(default=10, ge=1, description="Measured requests = concurrency x this.")
     num_warmup_mult: int = Field(default=2, ge=0, description="Warm-up requests = concurrency x this.")
     repeats: int = Field(default=1, ge=1, description="How many times each level is measured.")
-    seed: int = Field(default=0, ge=0, description="Seed of prompts, lengths and arrivals; mixed with the point.")
-    api: Literal["completions", "chat"] = Field(default="completions", description="OpenAI endpoint that is asked.")
+    seed: int = Field(
+        default=0, ge=0, description="Seed of prompts, lengths and arrivals; mixed with the point."
+    )
+    api: Literal["completions", "chat"] = Field(
+        default="completions", description="OpenAI endpoint that is asked."
+    )
     ignore_eos: bool = Field(default=True, description="Ask the engine to go on to the asked length.")
     temperature: float = Field(default=0.0, ge=0, description="Sampling temperature.")
     extra_body: dict[str, Any] = Field(default_factory=dict, description="Further keys of each request body.")
@@ -75,8 +89,12 @@ class SaBenchOptions(Section):
     max_failed_fraction: float = Field(
         default=0.0, ge=0, lt=1, description="Share of failed requests with which a point still counts."
     )
-    custom_tokenizer: str | None = Field(default=None, description="Tokenizer directory, where the model's is not the one.")
-    client_processes: int | None = Field(default=None, ge=1, description="Client processes; default: chosen from the load.")
+    custom_tokenizer: str | None = Field(
+        default=None, description="Tokenizer directory, where the model's is not the one."
+    )
+    client_processes: int | None = Field(
+        default=None, ge=1, description="Client processes; default: chosen from the load."
+    )
 
 
 class SaBench(Benchmark):
@@ -88,7 +106,9 @@ class SaBench(Benchmark):
     def loads(self, options: Section) -> list[Load]:
         """Concurrency is the fastest-changing key, repeats the slowest."""
         assert isinstance(options, SaBenchOptions)
-        facts = options.model_dump(mode="json", exclude={"concurrencies", "req_rate", "repeats", "client_processes"})
+        facts = options.model_dump(
+            mode="json", exclude={"concurrencies", "req_rate", "repeats", "client_processes"}
+        )
         grid = itertools.product(range(options.repeats), options.req_rate, options.concurrencies)
         return [
             Load(
@@ -129,12 +149,16 @@ class SaBench(Benchmark):
         )  # fmt: skip
         file = f"{context.directory}/load.json"
         argv = ("python3", "-m", "servesweep.loadgen", file, "--output", context.output)
-        return Command(argv=argv, env=context.environment, files={file: json.dumps(spec.model_dump(mode="json"), indent=1)})
+        return Command(
+            argv=argv,
+            env=context.environment,
+            files={file: json.dumps(spec.model_dump(mode="json"), indent=1)},
+        )
 
 
 def gpu_counts(context: BenchmarkContext) -> dict[str, int]:
     """GPUs that the workers hold: the denominators of every per-GPU number."""
-    by_mode = {mode: 0 for mode in ("prefill", "decode", "agg")}
+    by_mode = dict.fromkeys(("prefill", "decode", "agg"), 0)
     for process in context.deployment.processes:
         by_mode[process.mode] += len(process.gpus)
     counts = {"total_gpus": sum(by_mode.values())}

@@ -9,4 +9,6 @@ from servesweep.engines.sglang import Sglang
 from servesweep.engines.simulator import Simulator
 from servesweep.engines.vllm import Vllm
 
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Simulator(), Mocker(), CommandEngine(), Sglang(), Vllm())}
+ENGINES: dict[str, Engine] = {
+    engine.name: engine for engine in (Simulator(), Mocker(), CommandEngine(), Sglang(), Vllm())
+}

@@ -24,7 +24,9 @@ class CommandOptions(Section):
         min_length=1,
         description="Program and arguments; {port} {host} {model} {gpus} {name} {mode} {bootstrap_port} are filled in.",
     )
-    health: str = Field(default="/health", pattern=r"^/", description="Path that answers 200 when the server is ready.")
+    health: str = Field(
+        default="/health", pattern=r"^/", description="Path that answers 200 when the server is ready."
+    )
 
     @field_validator("argv")
     @classmethod
@@ -57,7 +59,9 @@ class CommandEngine(Engine):
         }
         return Command(argv=tuple(_filled(word, values) for word in options.argv) + tuple(flags(args)))
 
-    def replica(self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment) -> Command:
+    def replica(
+        self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment
+    ) -> Command:
         """Fill in the command line and append the user's own arguments."""
         command = self.command(process, {}, options, deployment)
         return Command(argv=command.argv + args)

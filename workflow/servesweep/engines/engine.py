@@ -36,7 +36,9 @@ class Engine(ABC):
     ) -> Command:
         """Render the command of one process of a worker."""
 
-    def replica(self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment) -> Command:
+    def replica(
+        self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment
+    ) -> Command:
         """Render one rank of a replica, whose arguments are the user's own, free-form.
 
         Raises:
@@ -51,7 +53,9 @@ class Engine(ABC):
     def replica_refusals(self, args: tuple[str, ...], nodes_per_replica: int) -> list[tuple[str, str]]:
         """Faults of a replica's free-form arguments as (top-level key, sentence)."""
         if any(word == "--port" or word.startswith("--port=") for word in args):
-            return [("framework_args", "every replica serves on port 8080, which servesweep sets: remove --port")]
+            return [
+                ("framework_args", "every replica serves on port 8080, which servesweep sets: remove --port")
+            ]
         if nodes_per_replica > 1 and not self.spans_nodes:
             return [("nodes_per_replica", f"a replica of the engine {self.name} runs on one node")]
         return []

@@ -21,14 +21,18 @@ class MockerOptions(Section):
     """Engine-wide options of the mocker; the defaults are the reference's."""
 
     engine_type: str = Field(default="vllm", description="Engine whose scheduler is imitated.")
-    speedup_ratio: float = Field(default=100.0, gt=0, description="How many times faster than the modelled GPU.")
+    speedup_ratio: float = Field(
+        default=100.0, gt=0, description="How many times faster than the modelled GPU."
+    )
     num_gpu_blocks_override: int = Field(default=16384, ge=1, description="KV cache blocks.")
     max_num_seqs: int = Field(default=256, ge=1, description="Sequences in a batch.")
     max_num_batched_tokens: int = Field(default=8192, ge=1, description="Tokens in a batch.")
     data_parallel_size: int = Field(default=1, ge=1, description="Data-parallel ranks in the process.")
     block_size: int | None = Field(default=None, ge=1, description="Tokens in a KV cache block.")
     startup_time: float | None = Field(default=None, ge=0, description="Seconds that start-up takes.")
-    decode_speedup_ratio: float | None = Field(default=None, gt=0, description="A further speed-up of decode alone.")
+    decode_speedup_ratio: float | None = Field(
+        default=None, gt=0, description="A further speed-up of decode alone."
+    )
 
 
 class Mocker(Engine):

@@ -38,7 +38,14 @@ class Sglang(Engine):
         dynamo = deployment.transport == "dynamo"
         words = ["python3", "-m", "dynamo.sglang" if dynamo else "sglang.launch_server"]
         words += ["--model-path", deployment.model_path, "--served-model-name", deployment.served_model]
-        words += ["--host", "0.0.0.0", "--port", str(process.http_port or 0), "--nccl-port", str(process.nccl_port)]
+        words += [
+            "--host",
+            "0.0.0.0",
+            "--port",
+            str(process.http_port or 0),
+            "--nccl-port",
+            str(process.nccl_port),
+        ]
         if process.mode != "agg":
             words += ["--disaggregation-mode", process.mode]
         if process.mode == "prefill":
@@ -51,7 +58,9 @@ class Sglang(Engine):
         env = dynamo_environment(process, deployment) if dynamo else {}
         return Command(argv=tuple(words + flags(own)), env=env)
 
-    def replica(self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment) -> Command:
+    def replica(
+        self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment
+    ) -> Command:
         """Render one rank of a replica: the port, and the ranks where it spans nodes."""
         words = ["python3", "-m", "sglang.launch_server", "--port", str(process.http_port)]
         return Command(argv=(*words, *_ranks(process, deployment), *args))

@@ -24,12 +24,19 @@ class Simulator(Engine):
     ) -> Command:
         """Render the server of one worker."""
         own = {name: value for name, value in args.items() if name.replace("_", "-") != "served-model-name"}
-        words = self._base(process, deployment) + ["--model-name", deployment.served_model, "--mode", process.mode]
+        words = self._base(process, deployment) + [
+            "--model-name",
+            deployment.served_model,
+            "--mode",
+            process.mode,
+        ]
         if process.mode == "prefill":
             words += ["--bootstrap-port", str(process.bootstrap_port)]
         return Command(argv=tuple(words + _repeated(own)))
 
-    def replica(self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment) -> Command:
+    def replica(
+        self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment
+    ) -> Command:
         """Render one replica; its arguments are appended as they are."""
         return Command(argv=(*self._base(process, deployment), *args))
 

@@ -48,7 +48,11 @@ class Vllm(Engine):
         """Render one rank."""
         assert isinstance(options, VllmOptions)
         dynamo = deployment.transport == "dynamo"
-        words = ["python3", "-m", "dynamo.vllm", "--model", deployment.model_path] if dynamo else _serve(process, deployment)
+        words = (
+            ["python3", "-m", "dynamo.vllm", "--model", deployment.model_path]
+            if dynamo
+            else _serve(process, deployment)
+        )
         words += ["--served-model-name", deployment.served_model]
         if dynamo and process.mode != "agg":
             words += ["--disaggregation-mode", process.mode]
@@ -57,7 +61,12 @@ class Vllm(Engine):
         words += ["--device-ids", ",".join(map(str, process.gpus))]
         words += _ranks(process, deployment)
         if dynamo:
-            words += ["--request-plane", "tcp", "--dump-config-to", f"{deployment.binding.logs}/{step_name(process)}_config.json"]
+            words += [
+                "--request-plane",
+                "tcp",
+                "--dump-config-to",
+                f"{deployment.binding.logs}/{step_name(process)}_config.json",
+            ]
         own = {name: value for name, value in args.items() if name.replace("_", "-") not in REPLACED}
         side_channel = {
             "VLLM_NIXL_SIDE_CHANNEL_HOST": deployment.address(process.node),
@@ -66,7 +75,9 @@ class Vllm(Engine):
         env = dynamo_environment(process, deployment) if dynamo else {}
         return Command(argv=tuple(words + flags(own)), env={**env, **side_channel})
 
-    def replica(self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment) -> Command:
+    def replica(
+        self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment
+    ) -> Command:
         """Render one rank of a replica by vLLM's own multi-node start."""
         words = ["vllm", "serve", "--port", str(process.http_port), *_ranks(process, deployment)]
         return Command(argv=(*words, *args))

@@ -16,7 +16,13 @@ from servesweep.evidence.points import read_json, why_open
 from servesweep.plan.plan import Plan
 
 LOCK_VERSION = 2
-HEADLINE = ("output_throughput_tok_s", "output_tok_s_per_gpu", "output_tok_s_per_user", "p99_ttft_ms", "p99_itl_ms")
+HEADLINE = (
+    "output_throughput_tok_s",
+    "output_tok_s_per_gpu",
+    "output_tok_s_per_user",
+    "p99_ttft_ms",
+    "p99_itl_ms",
+)
 
 
 def write_lockfile(root: Path, plan: Plan) -> Path:

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from servesweep.plan.plan import Plan, PlannedPoint
 from servesweep.evidence.files import RunFiles
+from servesweep.plan.plan import Plan, PlannedPoint
 
 
 def is_complete(files: RunFiles, point: PlannedPoint) -> bool:

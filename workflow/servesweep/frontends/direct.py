@@ -7,6 +7,7 @@ from typing import Any
 
 from servesweep.frontends.frontend import Frontend
 from servesweep.topology.deployment import Command, Deployment, Endpoint
+from servesweep.topology.shapes import Mode
 
 
 class Direct(Frontend):
@@ -24,10 +25,16 @@ class Direct(Frontend):
         worker = deployment.leaders("agg")[0]
         return Endpoint(node=worker.node, port=worker.http_port)
 
-    def refusals(self, workers: Mapping[str, int], engines: Mapping[str, str], args: Mapping[str, Any]) -> list[tuple[str, str]]:
+    def refusals(
+        self, workers: Mapping[Mode, int], engines: Mapping[Mode, str], args: Mapping[str, Any]
+    ) -> list[tuple[str, str]]:
         """Refuse more than one worker, and arguments that would go nowhere."""
-        faults = [(f"args.{key}", "direct starts no process that could take arguments: remove it") for key in args]
+        faults = [
+            (f"args.{key}", "direct starts no process that could take arguments: remove it") for key in args
+        ]
         if dict(workers) != {"agg": 1}:
             told = ", ".join(f"{count} {mode}" for mode, count in workers.items())
-            faults.append(("type", f"direct serves exactly one agg worker, and the recipe has {told}: use a router"))
+            faults.append(
+                ("type", f"direct serves exactly one agg worker, and the recipe has {told}: use a router")
+            )
         return faults

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from servesweep.engines.flags import kebab, owned
 from servesweep.topology.deployment import Census, Command, Deployment, Endpoint, Probe, Transport
+from servesweep.topology.shapes import Mode
 
 
 class Frontend(ABC):
@@ -36,7 +37,9 @@ class Frontend(ABC):
         """Read from the answer of `census_path` how many workers the frontend knows."""
         raise ValueError(f"{self.name} keeps no census")
 
-    def refusals(self, workers: Mapping[str, int], engines: Mapping[str, str], args: Mapping[str, Any]) -> list[tuple[str, str]]:
+    def refusals(
+        self, workers: Mapping[Mode, int], engines: Mapping[Mode, str], args: Mapping[str, Any]
+    ) -> list[tuple[str, str]]:
         """Faults as (key below `frontend`, sentence); `workers` and `engines` are by mode."""
         faults = [
             (f"args.{key}", "servesweep sets this argument itself from the topology: remove it")
@@ -44,7 +47,10 @@ class Frontend(ABC):
         ]
         if self.required_engines is not None:
             faults += [
-                ("type", f"{self.name} serves {' or '.join(sorted(self.required_engines))}, and roles.{mode} has {engine}")
+                (
+                    "type",
+                    f"{self.name} serves {' or '.join(sorted(self.required_engines))}, and roles.{mode} has {engine}",
+                )
                 for mode, engine in engines.items()
                 if engine not in self.required_engines
             ]

@@ -7,6 +7,7 @@ from typing import Any
 
 from servesweep.frontends.frontend import Frontend
 from servesweep.topology.deployment import Command, Deployment, Endpoint
+from servesweep.topology.shapes import Mode
 
 
 class Nothing(Frontend):
@@ -23,6 +24,11 @@ class Nothing(Frontend):
         """Nothing is public."""
         return None
 
-    def refusals(self, workers: Mapping[str, int], engines: Mapping[str, str], args: Mapping[str, Any]) -> list[tuple[str, str]]:
+    def refusals(
+        self, workers: Mapping[Mode, int], engines: Mapping[Mode, str], args: Mapping[str, Any]
+    ) -> list[tuple[str, str]]:
         """Refuse arguments that would go nowhere."""
-        return [(f"args.{key}", "frontend none starts no process that could take arguments: remove it") for key in args]
+        return [
+            (f"args.{key}", "frontend none starts no process that could take arguments: remove it")
+            for key in args
+        ]

@@ -19,7 +19,9 @@ from servesweep.loadgen.spec import LoadSpec
 
 ENOUGH_WORDS = 4096
 CANDIDATES_A_ROUND = 8192
-ADJUST_ROUNDS = 8
+ADJUST_ROUNDS = 120
+RESTART_ROUNDS = 20
+MOST_EXTRA_CUT = 6
 ENCODE_BATCH = 64
 
 
@@ -127,25 +129,27 @@ class TokenSource:
         return made
 
     def _exact(self, rng: np.random.Generator, lengths: Sequence[int]) -> list[str]:
-        words = [_pick(rng, self._starters, 1) + _pick(rng, self._words, n - self.shortest) for n in lengths]
+        words = [self._first_guess(rng, n) for n in lengths]
         wrong = list(range(len(lengths)))
-        for _ in range(ADJUST_ROUNDS):
+        for attempt in range(1, ADJUST_ROUNDS + 1):
             texts = [" ".join(words[i]) for i in wrong]
-            counts = [
-                len(e.ids) for e in self._tokenizer.encode_batch_fast(texts, add_special_tokens=self._special)
-            ]
-            still: list[int] = []
-            for i, count in zip(wrong, counts, strict=True):
-                if count > lengths[i]:
-                    del words[i][max(1, len(words[i]) - (count - lengths[i])) :]
-                elif count < lengths[i]:
-                    words[i] += _pick(rng, self._words, lengths[i] - count)
-                if count != lengths[i]:
-                    still.append(i)
-            wrong = still
+            encoded = self._tokenizer.encode_batch_fast(texts, add_special_tokens=self._special)
+            surplus = {i: len(e.ids) - lengths[i] for i, e in zip(wrong, encoded, strict=True)}
+            wrong = [i for i in wrong if surplus[i]]
             if not wrong:
                 return [" ".join(row) for row in words]
+            for i in wrong:
+                if attempt % RESTART_ROUNDS == 0:
+                    words[i] = self._first_guess(rng, lengths[i])
+                elif surplus[i] > 0:
+                    # Cutting some more helps where the end is a word after which no other costs one token.
+                    del words[i][max(1, len(words[i]) - surplus[i] - (attempt - 1) % MOST_EXTRA_CUT) :]
+                else:
+                    words[i] += _pick(rng, self._words, (1 - surplus[i]) // 2)
         raise LoadgenError(f"the tokenizer does not let a text of exactly {lengths[wrong[0]]} tokens be made")
+
+    def _first_guess(self, rng: np.random.Generator, length: int) -> list[str]:
+        return _pick(rng, self._starters, 1) + _pick(rng, self._words, length - self.shortest)
 
 
 def _pick(rng: np.random.Generator, words: Sequence[str], count: int) -> list[str]:

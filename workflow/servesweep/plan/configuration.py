@@ -60,7 +60,9 @@ def configuration_digest(recipe: Recipe, cluster: Cluster, files: dict[str, str]
 
 def deployment_digest(recipe: Recipe, cluster: Cluster, files: dict[str, str]) -> str:
     """Identity of what is measured: the configuration without its load, its patience and its labels."""
-    kept = {key: value for key, value in _data(recipe).items() if key not in ("benchmark", "health_check", "name")}
+    kept = {
+        key: value for key, value in _data(recipe).items() if key not in ("benchmark", "health_check", "name")
+    }
     kept["slurm"] = {key: value for key, value in kept["slurm"].items() if key != "time_limit"}
     site = {key: value for key, value in _data(cluster).items() if key not in PATIENCE}
     return digest(kept, site, files, RESULT_SCHEMA)

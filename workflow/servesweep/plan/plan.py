@@ -60,7 +60,9 @@ class SlurmRequest(Value):
     """What is asked of Slurm, in the executor's own resources."""
 
     nodes: int = Field(description="Nodes.")
-    tasks_per_node: int = Field(description="Tasks on each node; at least 2, which keeps the rule in the batch step.")
+    tasks_per_node: int = Field(
+        description="Tasks on each node; at least 2, which keeps the rule in the batch step."
+    )
     cpus_per_task: int = Field(description="CPUs of a task.")
     runtime: int = Field(description="Time limit, minutes.")
     mem_mb: int | None = Field(default=None, description="Memory of a node, MB.")
@@ -124,7 +126,9 @@ def read_plan(path: Path) -> Plan:
         raise PlanError(f"{path}: no such plan; `snakemake plan` writes it") from None
     except (OSError, ValidationError) as error:
         first = str(error).splitlines()[0]
-        raise PlanError(f"{path}: not a plan of this version ({first}); delete it and run `snakemake plan`") from None
+        raise PlanError(
+            f"{path}: not a plan of this version ({first}); delete it and run `snakemake plan`"
+        ) from None
 
 
 def plan_text(plan: Plan) -> str:

@@ -26,4 +26,8 @@ def _programs(plan: Plan) -> list[str]:
     if plan.launcher != "local":
         return []
     programs = {step.command.argv[0] for step in plan.steps}
-    return [f"program {name!r} is not installed on this machine" for name in sorted(programs) if not shutil.which(name)]
+    return [
+        f"program {name!r} is not installed on this machine"
+        for name in sorted(programs)
+        if not shutil.which(name)
+    ]

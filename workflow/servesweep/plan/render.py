@@ -121,15 +121,15 @@ def _look_up(
         )
     else:
         try:
-            options = read_section(
-                benchmark.Options, dict(recipe.benchmark.options), variant, ("benchmark",)
-            )
+            options = read_section(benchmark.Options, dict(recipe.benchmark.options), variant, ("benchmark",))
         except RecipeError as error:
             problems += error.problems
         if frontend is not None and frontend.name == "none" and benchmark.needs_public:
             message = f"{benchmark.name} needs a public API, and frontend none has none"
             if recipe.replicas:
-                message = f"{benchmark.name} over {recipe.replicas} replicas needs a router: say router: sglang"
+                message = (
+                    f"{benchmark.name} over {recipe.replicas} replicas needs a router: say router: sglang"
+                )
             problems.append(variant.problem(("benchmark", "type"), message))
     problems += _patience_problems(recipe, variant)
     if problems or frontend is None or benchmark is None or options is None:
@@ -324,9 +324,7 @@ def _topology(roles: list[Role], layout: Layout, per_node: int) -> Topology:
     )
 
 
-def _points(
-    configuration: Configuration, benchmark: Benchmark, options: Section
-) -> tuple[PlannedPoint, ...]:
+def _points(configuration: Configuration, benchmark: Benchmark, options: Section) -> tuple[PlannedPoint, ...]:
     """The benchmark's loads, each with the identity of its numbers; a load given twice is one point."""
     points = {}
     for load in benchmark.loads(options):

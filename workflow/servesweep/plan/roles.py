@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from servesweep.engines import ENGINES, Engine
+from servesweep.engines import ENGINES
+from servesweep.engines.engine import Engine
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.engine import EngineSection
 from servesweep.recipe.problems import KeyPath, Problem, RecipeError, nearest
@@ -47,7 +48,8 @@ def resolve_roles(recipe: Recipe, variant: Variant, cluster: Cluster) -> list[Ro
     """
     if recipe.roles is None:
         return [_replica_role(recipe, variant, cluster)]
-    roles, problems = [], []
+    roles: list[Role] = []
+    problems: list[Problem] = []
     for mode, section in recipe.roles.items():
         at: KeyPath = ("roles", mode)
         try:
@@ -112,9 +114,7 @@ def _engine(section: EngineSection | None, path: KeyPath, variant: Variant) -> t
     return engine, read_section(engine.Options, dict(section.options), variant, path)
 
 
-def unknown(
-    kind: str, name: str, registry: Mapping[str, object], path: KeyPath, variant: Variant
-) -> Problem:
+def unknown(kind: str, name: str, registry: Mapping[str, object], path: KeyPath, variant: Variant) -> Problem:
     """A registered thing that does not exist, with the nearest that does."""
     guess = nearest(name, registry)
     hint = f"did you mean {guess}?" if guess else f"there are: {', '.join(sorted(registry))}"

@@ -55,7 +55,14 @@ def find_recipes(named: str | Iterable[str]) -> list[RecipeFile]:
     for word in words:
         matches = _matches(word)
         if not matches:
-            problems.append(Problem(word, None, "", "no such recipe: neither a file, nor a directory with recipes, nor a pattern that matches"))
+            problems.append(
+                Problem(
+                    word,
+                    None,
+                    "",
+                    "no such recipe: neither a file, nor a directory with recipes, nor a pattern that matches",
+                )
+            )
         found += matches
     if not words:
         problems.append(Problem("recipes", None, "", "no recipe is named: say --config recipes=FILE"))

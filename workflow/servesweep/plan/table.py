@@ -14,6 +14,7 @@ from servesweep.plan.sweep import RecipeFile, find_recipes, read_cluster, read_r
 from servesweep.recipe.cluster import Cluster
 
 RECIPE_ROOT = Path("config/recipes")
+RESULTS = Path("results")
 
 
 class Wildcards(Protocol):
@@ -29,7 +30,6 @@ class SweepTable:
 
     cluster_file: str
     launcher: str
-    results: Path
     settings: list[str] = field(default_factory=list)
     recipes: dict[str, list[RecipeFile]] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
@@ -41,9 +41,9 @@ class SweepTable:
         Raises:
             RecipeError: with every problem of every recipe and of the cluster file.
         """
-        cluster_file, results = str(config["cluster"]), Path(str(config.get("results", "results")))
+        cluster_file = str(config["cluster"])
         cluster: Cluster = read_cluster(cluster_file)
-        table = cls(cluster_file, cluster.launcher, results, _listed(config.get("set")))
+        table = cls(cluster_file, cluster.launcher, _listed(config.get("set")))
         if not inside_job:
             recipes = find_recipes(config["recipes"])
             for recipe in recipes:
@@ -55,7 +55,7 @@ class SweepTable:
     def plan(self, configuration: str) -> Plan:
         """The plan of one configuration."""
         if configuration not in self.plans:
-            self.plans[configuration] = read_plan(self.results / configuration / "plan.json")
+            self.plans[configuration] = read_plan(RESULTS / configuration / "plan.json")
         return self.plans[configuration]
 
     def digest(self, wildcards: Wildcards) -> str:
@@ -93,15 +93,15 @@ class SweepTable:
 
     def run_records(self, wildcards: object = None) -> list[Path]:
         """The run records of all configurations."""
-        return [self.results / configuration / "run.json" for configuration in self.plans]
+        return [RESULTS / configuration / "run.json" for configuration in self.plans]
 
     def lockfiles(self, wildcards: object = None) -> list[Path]:
         """The lockfiles of all configurations."""
-        return [self.results / configuration / "recipe.lock.yaml" for configuration in self.plans]
+        return [RESULTS / configuration / "recipe.lock.yaml" for configuration in self.plans]
 
     def validated(self, recipe: str) -> Path:
         """Validation record of a recipe."""
-        return self.results / ".validated" / f"{recipe}.json"
+        return RESULTS / ".validated" / f"{recipe}.json"
 
 
 def write_sweep_list(table: SweepTable) -> str:

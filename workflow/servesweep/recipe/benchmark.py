@@ -20,5 +20,9 @@ class BenchmarkPlacement(Section):
 class BenchmarkSection(Choice):
     """Type of the benchmark, the place of its client, and the options of that type."""
 
-    type: str = Field(default="manual", description="Registered benchmark type, such as sa-bench, custom, manual.")
-    placement: BenchmarkPlacement = Field(default_factory=BenchmarkPlacement, description="Where the client runs.")
+    type: str = Field(
+        default="manual", description="Registered benchmark type, such as sa-bench, custom, manual."
+    )
+    placement: BenchmarkPlacement = Field(
+        default_factory=BenchmarkPlacement, description="Where the client runs."
+    )

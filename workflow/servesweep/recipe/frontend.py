@@ -20,7 +20,13 @@ class FrontendPlacement(Section):
 class FrontendSection(Section):
     """Type, arguments and place of the frontend."""
 
-    type: str = Field(default="dynamo", description="Registered frontend, such as dynamo, sglang-router, direct, none.")
-    args: dict[str, Any] = Field(default_factory=dict, description="The frontend's own flags; true gives a bare flag.")
+    type: str = Field(
+        default="dynamo", description="Registered frontend, such as dynamo, sglang-router, direct, none."
+    )
+    args: dict[str, Any] = Field(
+        default_factory=dict, description="The frontend's own flags; true gives a bare flag."
+    )
     env: Environment = Field(default_factory=dict, description="Environment of the frontend's process.")
-    placement: FrontendPlacement = Field(default_factory=FrontendPlacement, description="Where the frontend runs.")
+    placement: FrontendPlacement = Field(
+        default_factory=FrontendPlacement, description="Where the frontend runs."
+    )

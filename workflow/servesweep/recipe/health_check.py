@@ -14,7 +14,9 @@ class HealthCheckSection(Section):
 
     max_attempts: int = Field(default=180, ge=1, description="Number of probes before the gate gives up.")
     interval_seconds: float = Field(default=10, gt=0, description="Seconds between probes.")
-    fatal_log_markers: bool = Field(default=True, description="Give up at once when an engine prints a known fatal line.")
+    fatal_log_markers: bool = Field(
+        default=True, description="Give up at once when an engine prints a known fatal line."
+    )
     extra_fatal_log_patterns: tuple[str, ...] = Field(
         default=(), strict=False, description="Further regular expressions that mean the same."
     )

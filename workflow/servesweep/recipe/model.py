@@ -14,7 +14,10 @@ class ModelSection(Section):
     container: str | None = Field(
         default=None, description="Alias, image file or registry name; unused when container_runtime is none."
     )
-    precision: str = Field(description="Number format of the weights, such as fp8 or bf16; a label in the results.")
+    precision: str = Field(
+        description="Number format of the weights, such as fp8 or bf16; a label in the results."
+    )
     served_name: str | None = Field(
-        default=None, description="Name under which the model is served; default: the engine's argument or the directory's name."
+        default=None,
+        description="Name under which the model is served; default: the engine's argument or the directory's name.",
     )

@@ -28,26 +28,39 @@ class Recipe(Section):
     engine: EngineSection | None = Field(default=None, description="Engine of all roles.")
     roles: RolesSection | None = Field(default=None, description="The workers.")
     replicas: int | None = Field(
-        default=None, ge=1, description="Number of replicas, each one engine process on nodes_per_replica whole nodes."
+        default=None,
+        ge=1,
+        description="Number of replicas, each one engine process on nodes_per_replica whole nodes.",
     )
-    nodes_per_replica: int | None = Field(default=None, ge=1, description="Whole nodes of a replica; default 1.")
+    nodes_per_replica: int | None = Field(
+        default=None, ge=1, description="Whole nodes of a replica; default 1."
+    )
     framework_args: str | None = Field(
-        default=None, description="The engine's command-line arguments, free-form; nothing is inferred or added."
+        default=None,
+        description="The engine's command-line arguments, free-form; nothing is inferred or added.",
     )
     router: Literal["none", "sglang"] | None = Field(
-        default=None, description="Router over the replicas; with one replica it is left out, and the plan says so."
+        default=None,
+        description="Router over the replicas; with one replica it is left out, and the plan says so.",
     )
     resources: ResourcesSection = Field(default_factory=ResourcesSection, description="Facts about the GPUs.")
     slurm: SlurmSection = Field(default_factory=SlurmSection, description="What is asked of the scheduler.")
-    frontend: FrontendSection | None = Field(default=None, description="What takes the requests; default: dynamo.")
-    benchmark: BenchmarkSection = Field(default_factory=BenchmarkSection, description="Which load is measured.")
+    frontend: FrontendSection | None = Field(
+        default=None, description="What takes the requests; default: dynamo."
+    )
+    benchmark: BenchmarkSection = Field(
+        default_factory=BenchmarkSection, description="Which load is measured."
+    )
     health_check: HealthCheckSection = Field(
         default_factory=HealthCheckSection, description="How long the health gate waits."
     )
     environment: Environment = Field(
-        default_factory=dict, description="Environment of workers, frontend and benchmark; wins over a role's env."
+        default_factory=dict,
+        description="Environment of workers, frontend and benchmark; wins over a role's env.",
     )
-    srun_options: SlurmOptions = Field(default_factory=dict, description="Options of every srun step of the job.")
+    srun_options: SlurmOptions = Field(
+        default_factory=dict, description="Options of every srun step of the job."
+    )
 
     @model_validator(mode="after")
     def _one_spelling(self) -> Recipe:
@@ -56,9 +69,15 @@ class Recipe(Section):
         if self.roles is None and self.replicas is None:
             raise ValueError("roles is missing: say roles (prefill and decode, or agg) or replicas")
         if self.replicas is None:
-            beside = [key for key in ("nodes_per_replica", "framework_args", "router") if getattr(self, key) is not None]
+            beside = [
+                key
+                for key in ("nodes_per_replica", "framework_args", "router")
+                if getattr(self, key) is not None
+            ]
             if beside:
-                raise ValueError(f"{' and '.join(beside)} belongs to the replicas form: add replicas, or say it under roles")
+                raise ValueError(
+                    f"{' and '.join(beside)} belongs to the replicas form: add replicas, or say it under roles"
+                )
         elif self.frontend is not None:
             raise ValueError("frontend belongs to the roles form: with replicas, say router")
         return self
@@ -75,5 +94,7 @@ class Recipe(Section):
             if not own:
                 raise ValueError("engine is missing: name it at the top, or on every role")
             if missing:
-                raise ValueError(f"roles.{missing[0]}.engine is missing: with engines per role, every role names its own")
+                raise ValueError(
+                    f"roles.{missing[0]}.engine is missing: with engines per role, every role names its own"
+                )
         return self

@@ -10,8 +10,12 @@ from servesweep.recipe.section import Section
 class ResourcesSection(Section):
     """GPUs of a node; the layout of the workers stands under `roles`."""
 
-    gpu_type: str | None = Field(default=None, description="GPU model, free text; default: from the cluster file.")
-    gpus_per_node: int | None = Field(default=None, ge=1, description="GPUs of a node; default: from the cluster file.")
+    gpu_type: str | None = Field(
+        default=None, description="GPU model, free text; default: from the cluster file."
+    )
+    gpus_per_node: int | None = Field(
+        default=None, ge=1, description="GPUs of a node; default: from the cluster file."
+    )
     spread_workers: bool = Field(
         default=False, description="One partial-node worker a node instead of packing several together."
     )

@@ -20,12 +20,20 @@ class RoleSection(Section):
         description="Nodes reserved for the role; `colocate` (decode only) takes the GPUs that prefill leaves free."
     )
     workers: int = Field(default=1, ge=1, description="Number of workers.")
-    gpus: int | None = Field(default=None, ge=1, description="GPUs of a worker; default: nodes x gpus_per_node / workers.")
+    gpus: int | None = Field(
+        default=None, ge=1, description="GPUs of a worker; default: nodes x gpus_per_node / workers."
+    )
     env: Environment = Field(default_factory=dict, description="Environment of every process of the role.")
-    args: dict[str, Any] = Field(default_factory=dict, description="The engine's own flags, kebab or snake case.")
-    engine: EngineSection | None = Field(default=None, description="Engine of this role, where roles have different ones.")
+    args: dict[str, Any] = Field(
+        default_factory=dict, description="The engine's own flags, kebab or snake case."
+    )
+    engine: EngineSection | None = Field(
+        default=None, description="Engine of this role, where roles have different ones."
+    )
     critical: bool = Field(default=True, description="Whether a worker's exit ends the run.")
-    srun_options: SlurmOptions = Field(default_factory=dict, description="srun options laid over the recipe's.")
+    srun_options: SlurmOptions = Field(
+        default_factory=dict, description="srun options laid over the recipe's."
+    )
 
     @field_validator("nodes", mode="before")
     @classmethod
@@ -57,7 +65,9 @@ class RolesSection(Section):
         if not present:
             raise ValueError("at least one role is needed: prefill and decode, or agg")
         if "agg" in present and len(present) > 1:
-            raise ValueError(f"{' and '.join(present)} are mixed: a recipe has prefill and decode, or agg alone")
+            raise ValueError(
+                f"{' and '.join(present)} are mixed: a recipe has prefill and decode, or agg alone"
+            )
         if present in (["prefill"], ["decode"]):
             missing = "decode" if present == ["prefill"] else "prefill"
             raise ValueError(f"{present[0]} alone serves nothing: the role {missing} is missing")
@@ -67,5 +77,7 @@ class RolesSection(Section):
         if self.decode and self.prefill and self.decode.nodes == "colocate":
             bare = [mode for mode, role in self.items() if role.gpus is None]
             if bare:
-                raise ValueError(f"decode.nodes: colocate needs gpus on both roles; it is missing on {' and '.join(bare)}")
+                raise ValueError(
+                    f"decode.nodes: colocate needs gpus on both roles; it is missing on {' and '.join(bare)}"
+                )
         return self

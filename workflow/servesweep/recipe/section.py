@@ -27,7 +27,9 @@ class Section(BaseModel):
 def _environment_value(value: Any) -> str:
     """Accept what YAML reads as text or number; a boolean has no one spelling in an environment."""
     if isinstance(value, bool) or value is None:
-        raise ValueError(f"write the value in quotes: {str(value).lower()!r} has no one spelling in an environment")
+        raise ValueError(
+            f"write the value in quotes: {str(value).lower()!r} has no one spelling in an environment"
+        )
     if isinstance(value, int | float | str):
         return str(value)
     raise ValueError("expected text")

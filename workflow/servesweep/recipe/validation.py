@@ -37,9 +37,7 @@ def read_recipe(variant: Variant) -> Recipe:
     return read_section(Recipe, variant.data, variant, ())
 
 
-def read_section(
-    model: type[M], data: Any, variant: Variant, prefix: KeyPath
-) -> M:
+def read_section(model: type[M], data: Any, variant: Variant, prefix: KeyPath) -> M:
     """Validate `data`, which stands at `prefix` in the variant, against one model."""
     try:
         return model.model_validate(data)
@@ -48,9 +46,7 @@ def read_section(
         raise RecipeError(dict.fromkeys(problems)) from None
 
 
-def _problem(
-    model: type[BaseModel], detail: ErrorDetails, variant: Variant, prefix: KeyPath
-) -> Problem:
+def _problem(model: type[BaseModel], detail: ErrorDetails, variant: Variant, prefix: KeyPath) -> Problem:
     path = _real_path(variant.data, (*prefix, *detail["loc"]))
     return variant.problem(path, _message(model, detail))
 
@@ -60,9 +56,9 @@ def _real_path(data: Any, loc: KeyPath) -> KeyPath:
     path: list[str | int] = []
     here = data
     for step in loc:
-        if isinstance(here, dict) and step in here:
-            here = here[step]
-        elif isinstance(here, list) and isinstance(step, int) and step < len(here):
+        if (isinstance(here, dict) and step in here) or (
+            isinstance(here, list) and isinstance(step, int) and step < len(here)
+        ):
             here = here[step]
         elif step != loc[-1] or step == "[key]" or not isinstance(here, dict):
             continue
@@ -75,7 +71,9 @@ def _message(model: type[BaseModel], detail: ErrorDetails) -> str:
     if kind == "extra_forbidden":
         siblings = _fields_at(model, detail["loc"][:-1])
         guess = nearest(str(detail["loc"][-1]), siblings)
-        return "unknown key" + (f"; did you mean {guess}?" if guess else f"; known here: {', '.join(sorted(siblings))}")
+        return "unknown key" + (
+            f"; did you mean {guess}?" if guess else f"; known here: {', '.join(sorted(siblings))}"
+        )
     if kind == "missing":
         return "required key is missing"
     if kind in EXPECTED:

@@ -80,7 +80,9 @@ def _slurm_hosts(nodes: list[str]) -> list[Host]:
     names = _scontrol("show", "hostnames", match.group(1)).split()
     if len(names) < len(nodes):
         raise AllocationError(f"job {job} has {len(names)} nodes, and the plan needs {len(nodes)}")
-    return [Host(name=node, host=name, address=_address(name)) for node, name in zip(nodes, names, strict=False)]
+    return [
+        Host(name=node, host=name, address=_address(name)) for node, name in zip(nodes, names, strict=False)
+    ]
 
 
 def _scontrol(*words: str) -> str:

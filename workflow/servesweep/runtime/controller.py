@@ -12,7 +12,7 @@ from typing import Any
 
 from servesweep.evidence.files import write_atomically
 from servesweep.evidence.points import read_json
-from servesweep.plan.table import SweepTable, write_sweep_list
+from servesweep.plan.table import RESULTS, SweepTable, write_sweep_list
 from servesweep.recipe.problems import RecipeError
 
 STATE = Path(".snakemake")
@@ -37,7 +37,7 @@ def begin(table: SweepTable) -> None:
     pid = os.getpid()
     record = {"host": socket.gethostname(), "pid": pid, "started": _start_time(pid)}
     write_atomically(RECORD, json.dumps(record) + "\n")
-    write_atomically(table.results / "sweep.json", write_sweep_list(table))
+    write_atomically(RESULTS / "sweep.json", write_sweep_list(table))
 
 
 def release_stale_lock() -> bool:
@@ -54,7 +54,10 @@ def release_stale_lock() -> bool:
         return False
     for lock in locks:
         lock.unlink(missing_ok=True)
-    print("An earlier controller was killed: its lock is removed, and its unfinished runs are run again.", file=sys.stderr)
+    print(
+        "An earlier controller was killed: its lock is removed, and its unfinished runs are run again.",
+        file=sys.stderr,
+    )
     return True
 
 

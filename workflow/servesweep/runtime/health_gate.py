@@ -33,7 +33,7 @@ REQUEST_SECONDS = 120.0
 WRONG_MODEL_PROBES = 20
 
 
-class Unhealthy(Exception):
+class UnhealthyError(Exception):
     """The gate stays shut; its text is one sentence."""
 
 
@@ -53,7 +53,7 @@ class Gate:
         """Poll until all is well and return the verdict for health.json.
 
         Raises:
-            Unhealthy: on a fatal line in a log, or when patience is over.
+            UnhealthyError: on a fatal line in a log, or when patience is over.
         """
         patience = self.plan.resolved.health_check
         began = time.monotonic()
@@ -65,7 +65,9 @@ class Gate:
                 if verdict is not None:
                     return {**verdict, "waited_s": round(time.monotonic() - began, 3)}
                 if time.monotonic() - began + interval > patience.timeout_seconds:
-                    raise Unhealthy(f"not healthy after {patience.timeout_seconds:g} s: {self.waiting_for}")
+                    raise UnhealthyError(
+                        f"not healthy after {patience.timeout_seconds:g} s: {self.waiting_for}"
+                    )
                 await asyncio.sleep(interval)
                 interval = min(interval * 1.5, patience.interval_seconds)
 
@@ -79,7 +81,9 @@ class Gate:
                 self.say(f"{step.name} is ready ({len(self.ready)}/{len(workers)})")
         missing = [step.name for step in workers if step.name not in self.ready]
         if missing:
-            self.waiting_for = f"{len(self.ready)} of {len(workers)} workers ready, missing {', '.join(missing)}"
+            self.waiting_for = (
+                f"{len(self.ready)} of {len(workers)} workers ready, missing {', '.join(missing)}"
+            )
             return None
         if self.plan.public is None:
             return {"workers": sorted(self.ready)}
@@ -103,10 +107,12 @@ class Gate:
             self.waiting_for = f"the public API serves {models}, and not {self.plan.served_model}"
             self.wrong_model = self.wrong_model + 1 if models else 0
             if self.wrong_model >= WRONG_MODEL_PROBES:
-                raise Unhealthy(self.waiting_for)
+                raise UnhealthyError(self.waiting_for)
             return None
         answer = await self._real_request(session)
-        return None if answer is None else {"workers": sorted(self.ready), "models": models, "request": answer}
+        return (
+            None if answer is None else {"workers": sorted(self.ready), "models": models, "request": answer}
+        )
 
     async def _real_request(self, session: aiohttp.ClientSession) -> dict[str, Any] | None:
         body = {"model": self.plan.served_model, "prompt": "ready?", "max_tokens": 4, "temperature": 0}
@@ -137,7 +143,7 @@ class Gate:
             if step.kind == "worker":
                 line = fatal_line(self.logs / step.log.format(host=self.hosts[step.node]), patterns)
                 if line:
-                    raise Unhealthy(f"{step.name} printed a fatal line: {line}")
+                    raise UnhealthyError(f"{step.name} printed a fatal line: {line}")
 
 
 def fatal_line(log: Path, patterns: tuple[str, ...]) -> str | None:
@@ -153,7 +159,13 @@ def fatal_line(log: Path, patterns: tuple[str, ...]) -> str | None:
 def verdict_record(plan: Plan, verdict: dict[str, Any]) -> dict[str, Any]:
     """The text of health.json."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"schema": 1, "configuration": plan.configuration, "served_model": plan.served_model, "at": now, **verdict}
+    return {
+        "schema": 1,
+        "configuration": plan.configuration,
+        "served_model": plan.served_model,
+        "at": now,
+        **verdict,
+    }
 
 
 async def _json(session: aiohttp.ClientSession, url: str) -> Any:

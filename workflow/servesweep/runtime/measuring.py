@@ -13,7 +13,7 @@ from servesweep.runtime.launchers import launcher_of
 from servesweep.runtime.launchers.launcher import base_environment
 
 
-class NoSuchPoint(Exception):
+class NoSuchPointError(Exception):
     """A point that the plan does not have; its text is one sentence."""
 
 
@@ -21,7 +21,7 @@ def client_words(files: RunFiles, plan: Plan, allocation: Allocation, point: str
     """Write the client's input files and return the words that start it.
 
     Raises:
-        NoSuchPoint: for a point that is not in the plan.
+        NoSuchPointError: for a point that is not in the plan.
     """
     benchmark = BENCHMARKS[plan.resolved.benchmark.type]
     options = benchmark.Options.model_validate(plan.resolved.benchmark.options)
@@ -33,7 +33,9 @@ def client_words(files: RunFiles, plan: Plan, allocation: Allocation, point: str
     if allocation.launcher == "local" or plan.client == plan.nodes[0].name:
         return ["env", *(f"{key}={value}" for key, value in command.env.items()), *command.argv]
     srun = {**plan.cluster.srun_options, **plan.resolved.srun_options}
-    return launcher_of(allocation).words(f"benchmark_{point}", plan.client, command.argv, command.env, srun, None)
+    return launcher_of(allocation).words(
+        f"benchmark_{point}", plan.client, command.argv, command.env, srun, None
+    )
 
 
 def become_client(words: list[str]) -> None:
@@ -45,7 +47,9 @@ def _point(plan: Plan, loads: list[Load], point: str) -> tuple[PlannedPoint, Loa
     for planned in plan.points:
         if planned.id == point:
             return planned, next(load for load in loads if load.id == point)
-    raise NoSuchPoint(f"{plan.configuration} has no point {point}; it has {', '.join(p.id for p in plan.points)}")
+    raise NoSuchPointError(
+        f"{plan.configuration} has no point {point}; it has {', '.join(p.id for p in plan.points)}"
+    )
 
 
 def _context(files: RunFiles, plan: Plan, planned: PlannedPoint) -> BenchmarkContext:
@@ -63,5 +67,3 @@ def _context(files: RunFiles, plan: Plan, planned: PlannedPoint) -> BenchmarkCon
         output=str(files.result(planned.id)),
         environment={**plan.cluster.environment, **plan.resolved.environment},
     )
-
-

@@ -12,20 +12,20 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from servesweep.evidence.files import RunFiles, write_atomically
 from servesweep.evidence.lockfile import write_lockfile
+from servesweep.evidence.points import is_complete, open_points, read_json, set_aside_stale, why_open
 from servesweep.evidence.snapshot import write_snapshot
 from servesweep.plan.plan import Plan, plan_text, read_plan
 from servesweep.plan.render import rebind
 from servesweep.runtime.allocation import Allocation, AllocationError, find_allocation
-from servesweep.evidence.files import RunFiles, write_atomically
 from servesweep.runtime.launchers import launcher_of
 from servesweep.runtime.launchers.launcher import base_environment
-from servesweep.evidence.points import is_complete, open_points, read_json, set_aside_stale, why_open
 from servesweep.runtime.services import wait_for_service
-from servesweep.runtime.supervisor import Failure, StartError, Supervisor, _die_with_parent
-from servesweep.runtime.takeover import Superseded, take_over
+from servesweep.runtime.supervisor import Failure, StartError, Supervisor, die_with_parent
+from servesweep.runtime.takeover import SupersededError, take_over
 
 ALLOCATION_WORKFLOW = Path(__file__).parents[2] / "allocation" / "Snakefile"
 PROGRESS_SECONDS = 5.0
@@ -46,7 +46,7 @@ def run_configuration(root: Path, launcher: Literal["local", "slurm"], say: Say)
     try:
         allocation = find_allocation(launcher, [node.name for node in plan.nodes])
         take_over(files, allocation, say)
-    except (AllocationError, Superseded) as error:
+    except (AllocationError, SupersededError) as error:
         return _fail(files, plan, Failure(stage="allocation", message=str(error)), say)
     return asyncio.run(_Run(files, plan, allocation, say).go())
 
@@ -82,7 +82,8 @@ class _Run:
     async def _first_failure(self) -> Failure | None:
         """Race the work against the first critical exit and the first signal."""
         work = asyncio.create_task(self._work())
-        await asyncio.wait([work, self.supervisor.failed], return_when=asyncio.FIRST_COMPLETED)
+        either: list[asyncio.Future[Any]] = [work, self.supervisor.failed]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if self.supervisor.failed.done():
             work.cancel()
             with contextlib.suppress(asyncio.CancelledError, StartError):
@@ -91,7 +92,9 @@ class _Run:
         try:
             return work.result()
         except StartError as error:
-            return Failure(stage=self.supervisor.stage, message=f"{error.step.name} could not be started: {error}")
+            return Failure(
+                stage=self.supervisor.stage, message=f"{error.step.name} could not be started: {error}"
+            )
 
     async def _work(self) -> Failure | None:
         for stage, kind in (("services", "service"), ("workers", "worker"), ("frontend", "frontend")):
@@ -120,7 +123,7 @@ class _Run:
                 stderr=output,
                 env=base_environment(),
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=die_with_parent,
             )
         progress = asyncio.create_task(self._tell_progress())
         try:
@@ -150,7 +153,9 @@ class _Run:
                 now = read_json(self.files.point(point.id) / "progress.json")
                 if now:
                     done, asked, rate = now.get("done"), now.get("asked"), now.get("output_tok_s") or 0
-                    self.say(f"{point.id} {now.get('phase')}: {done}/{asked} requests, {rate:.0f} output tok/s")
+                    self.say(
+                        f"{point.id} {now.get('phase')}: {done}/{asked} requests, {rate:.0f} output tok/s"
+                    )
 
     def _verdict(self) -> Failure | None:
         missing = open_points(self.files, self.plan)
@@ -160,10 +165,12 @@ class _Run:
             why = read_json(self.files.unhealthy).get("message", "the health gate ended without a verdict")
             return Failure(stage="health_gate", message=str(why), log="logs/health_gate.log")
         told = ", ".join(f"{point.id} ({why_open(self.files, point)})" for point in missing)
-        return Failure(stage="benchmark", message=f"{len(missing)} of {len(self.plan.points)} points not valid: {told}")
+        return Failure(
+            stage="benchmark", message=f"{len(missing)} of {len(self.plan.points)} points not valid: {told}"
+        )
 
     @contextlib.contextmanager
-    def _scratch(self) -> "contextlib._GeneratorContextManager[None]":  # type: ignore[misc]
+    def _scratch(self) -> contextlib._GeneratorContextManager[None]:  # type: ignore[misc]
         scratch = Path(self.plan.deployment.binding.scratch)
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)

@@ -23,7 +23,9 @@ class Story:
             self._log = self._path.open("a", buffering=1)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._log is not None:
             self._log.close()
 

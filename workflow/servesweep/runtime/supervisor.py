@@ -35,7 +35,9 @@ class Failure(Value):
     signal: str | None = Field(default=None, description="Signal that ended it.")
     log: str | None = Field(default=None, description="Its log, relative to the configuration's directory.")
     tail: tuple[str, ...] = Field(default=(), description="The last lines of the log.")
-    at: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"), description="UTC time.")
+    at: str = Field(
+        default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"), description="UTC time."
+    )
 
 
 @dataclass
@@ -85,7 +87,7 @@ class Supervisor:
                     stderr=output,
                     env=base_environment(),
                     start_new_session=True,
-                    preexec_fn=_die_with_parent,
+                    preexec_fn=die_with_parent,
                 )
             except OSError as error:
                 raise StartError(step, host, f"{words[0]}: {error.strerror}") from None
@@ -170,6 +172,6 @@ def _signal_name(code: int) -> str | None:
         return None
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """Have the kernel end this process when the supervisor is killed with SIGKILL (prctl(2))."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -17,14 +17,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from servesweep.runtime.allocation import Allocation
 from servesweep.evidence.files import RunFiles
+from servesweep.runtime.allocation import Allocation
 
 LIVE_STATES = {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT"}
 GRACE_SECONDS = 60.0
 
 
-class Superseded(Exception):
+class SupersededError(Exception):
     """A later submission already runs this configuration; its text is one sentence."""
 
 
@@ -32,7 +32,7 @@ def take_over(files: RunFiles, mine: Allocation, say: Callable[[str], None]) -> 
     """End earlier runs that are still alive.
 
     Raises:
-        Superseded: where the other run is the later one, or cannot be ended from here.
+        SupersededError: where the other run is the later one, or cannot be ended from here.
     """
     if mine.launcher == "slurm":
         _end_job(files, mine, say)
@@ -55,7 +55,7 @@ def _end_job(files: RunFiles, mine: Allocation, say: Callable[[str], None]) -> N
     if other is None or other.job_id in (None, mine.job_id) or not _job_lives(str(other.job_id)):
         return
     if int(str(other.job_id)) > int(str(mine.job_id)):
-        raise Superseded(f"job {other.job_id}, submitted later, already runs this configuration")
+        raise SupersededError(f"job {other.job_id}, submitted later, already runs this configuration")
     say(f"job {other.job_id} of an earlier controller still runs this configuration: cancelling it")
     subprocess.run(["scancel", str(other.job_id)], check=False, capture_output=True)
     _wait(lambda: not _job_lives(str(other.job_id)), f"job {other.job_id} does not end")
@@ -77,7 +77,7 @@ def _end_process(other: Allocation, name: str, say: Callable[[str], None]) -> No
         os.kill(pid, signal.SIGTERM)
     try:
         _wait(lambda: not _supervises(pid), f"process {pid} does not end")
-    except Superseded:
+    except SupersededError:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
@@ -96,5 +96,5 @@ def _wait(done: Callable[[], bool], otherwise: str) -> None:
     deadline = time.monotonic() + GRACE_SECONDS
     while not done():
         if time.monotonic() > deadline:
-            raise Superseded(otherwise)
+            raise SupersededError(otherwise)
         time.sleep(0.3)

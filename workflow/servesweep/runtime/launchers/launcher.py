@@ -32,6 +32,7 @@ class Launcher(ABC):
         `log` is where the process's output goes; None: it is inherited.
         """
 
+    @abstractmethod
     async def sweep_up(self) -> None:
         """End whatever outlived its stop; nothing is left on any node."""
 

@@ -22,3 +22,6 @@ class LocalLauncher(Launcher):
     ) -> list[str]:
         """`env` in front, so that both launchers set variables in one way."""
         return ["env", *(f"{key}={value}" for key, value in env.items()), *argv]
+
+    async def sweep_up(self) -> None:
+        """Nothing: every process is in a session that the supervisor has ended."""

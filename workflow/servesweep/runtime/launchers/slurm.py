@@ -35,7 +35,9 @@ class SlurmLauncher(Launcher):
             await _output("scancel", "--signal=KILL", step)
 
     async def _steps(self) -> list[str]:
-        listed = await _output("squeue", "--steps", "--noheader", f"--jobs={self.allocation.job_id}", "--format=%i")
+        listed = await _output(
+            "squeue", "--steps", "--noheader", f"--jobs={self.allocation.job_id}", "--format=%i"
+        )
         own = f"{self.allocation.job_id}."
         return [step for step in listed.split() if step.startswith(own) and step.removeprefix(own).isdigit()]
 
