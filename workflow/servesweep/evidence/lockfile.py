@@ -25,13 +25,16 @@ HEADLINE = (
 )
 
 
-def write_lockfile(root: Path, plan: Plan) -> Path:
+LOCKFILE = "recipe.lock.yaml"
+
+
+def write_lockfile(root: Path, plan: Plan, path: Path | None = None) -> Path:
     """Write the lockfile from the evidence that is there, of a finished run as of a failed one."""
     files = RunFiles(root)
     lock = lock_section(files, plan)
     lock["integrity"] = integrity(lock)
     text = recipe_text(Path(plan.recipe), plan)
-    path = root / "recipe.lock.yaml"
+    path = path or root / LOCKFILE
     write_atomically(path, f"{text.rstrip()}\n\n{_yaml({'lock': lock})}")
     return path
 

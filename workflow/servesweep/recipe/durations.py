@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from servesweep.recipe.problems import shown
+
 FORMS = '"90" or 90 (minutes), "90:00", "01:30:00", "1-12", "1-12:30" or "1-12:30:00"'
 UNLIMITED = frozenset({"unlimited", "infinite", "infinity", "-1"})
 PLAIN = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?", re.ASCII)
@@ -21,7 +23,7 @@ def parse_time_limit(value: object) -> int:
         ValueError: with one sentence, for anything else, for nothing or less, and for no limit at all.
     """
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError(f"expected a time limit such as {FORMS}, got {_shown(value)}")
+        raise ValueError(f"expected a time limit such as {FORMS}, got {shown(value)}")
     text = str(value).strip()
     if text.lower() in UNLIMITED:
         raise ValueError(
@@ -46,11 +48,3 @@ def _seconds(text: str) -> int | None:
             return (int(first) * 60 + int(second)) * 60 + int(third)
         return int(first) * 60 + int(second or 0)
     return None
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "nothing (null)"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"a {type(value).__name__}" if isinstance(value, dict | list | tuple) else repr(value)

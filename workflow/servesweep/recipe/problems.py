@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 KeyPath = tuple[str | int, ...]
 
@@ -43,3 +44,22 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """Find the candidate that a misspelt word most likely means; None when nothing is close."""
     found = difflib.get_close_matches(word, list(candidates), n=1, cutoff=0.6)
     return found[0] if found else None
+
+
+def shown(value: Any) -> str:
+    """What a person wrote, as a sentence quotes it: short, and containers by their kind alone."""
+    if value is None:
+        return "nothing (null)"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
+
+
+def listed(words: Iterable[str], last: str = "and") -> str:
+    """Join words as a sentence does: `prefill, decode and agg`."""
+    *most, end = words
+    return f"{', '.join(most)} {last} {end}" if most else end

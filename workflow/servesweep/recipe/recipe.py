@@ -13,7 +13,7 @@ from servesweep.recipe.health_check import HealthCheckSection
 from servesweep.recipe.model import ModelSection
 from servesweep.recipe.resources import ResourcesSection
 from servesweep.recipe.roles import RolesSection
-from servesweep.recipe.section import Environment, Section, SlurmOptions
+from servesweep.recipe.section import Environment, Section, SlurmOptions, fault
 from servesweep.recipe.slurm import SlurmSection
 
 SCHEMA = 2
@@ -65,36 +65,33 @@ class Recipe(Section):
     @model_validator(mode="after")
     def _one_spelling(self) -> Recipe:
         if self.roles is not None and self.replicas is not None:
-            raise ValueError("roles and replicas are two spellings of the workers: keep one")
+            raise fault("roles and replicas are two spellings of the workers: keep one", "replicas")
         if self.roles is None and self.replicas is None:
-            raise ValueError("roles is missing: say roles (prefill and decode, or agg) or replicas")
+            raise fault("the workers are missing: say roles (prefill and decode, or agg) or replicas", "roles")
         if self.replicas is None:
-            beside = [
-                key
-                for key in ("nodes_per_replica", "framework_args", "router")
-                if getattr(self, key) is not None
-            ]
-            if beside:
-                raise ValueError(
-                    f"{' and '.join(beside)} belongs to the replicas form: add replicas, or say it under roles"
-                )
+            for key in ("nodes_per_replica", "framework_args", "router"):
+                if getattr(self, key) is not None:
+                    raise fault(f"{key} belongs to the replicas form: add replicas, or remove it", key)
         elif self.frontend is not None:
-            raise ValueError("frontend belongs to the roles form: with replicas, say router")
+            raise fault("frontend belongs to the roles form: with replicas, say router", "frontend")
         return self
 
     @model_validator(mode="after")
     def _one_engine_form(self) -> Recipe:
-        own = [mode for mode, role in self.roles.items() if role.engine] if self.roles else []
+        roles = dict(self.roles.items()) if self.roles else {}
+        own = [mode for mode, role in roles.items() if role.engine]
+        missing = [mode for mode, role in roles.items() if not role.engine]
         if self.engine is not None and own:
-            raise ValueError(
-                f"engine is given at the top and under roles.{own[0]}: keep the shared one, or one on every role"
-            )
-        if self.engine is None:
-            missing = [mode for mode, role in self.roles.items() if not role.engine] if self.roles else []
-            if not own:
-                raise ValueError("engine is missing: name it at the top, or on every role")
-            if missing:
-                raise ValueError(
-                    f"roles.{missing[0]}.engine is missing: with engines per role, every role names its own"
-                )
+            raise fault(
+                "the engine is given at the top too: keep that one, or one on every role",
+                "roles", own[0], "engine",
+            )  # fmt: skip
+        if self.engine is None and not own:
+            where = "at the top, or on every role" if roles else "at the top"
+            raise fault(f"the engine is missing: name it {where}", "engine")
+        if self.engine is None and missing:
+            raise fault(
+                "the engine is missing: with engines per role, every role names its own",
+                "roles", missing[0], "engine",
+            )  # fmt: skip
         return self

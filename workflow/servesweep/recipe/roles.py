@@ -8,7 +8,8 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from servesweep.recipe.engine import EngineSection
-from servesweep.recipe.section import Environment, Section, SlurmOptions
+from servesweep.recipe.problems import listed, shown
+from servesweep.recipe.section import Environment, Section, SlurmOptions, fault
 
 MODES = ("prefill", "decode", "agg")
 
@@ -38,11 +39,9 @@ class RoleSection(Section):
     @field_validator("nodes", mode="before")
     @classmethod
     def _some_nodes(cls, value: Any) -> Any:
-        if isinstance(value, bool) or (isinstance(value, int) and value < 1):
-            raise ValueError("a role has at least 1 node; decode may also say `colocate`")
-        if isinstance(value, str) and value != "colocate":
-            raise ValueError(f"expected a number of nodes or `colocate`, got {value!r}")
-        return value
+        if value == "colocate" or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+            return value
+        raise ValueError(f"expected a number of nodes from 1, or `colocate` for decode, got {shown(value)}")
 
 
 class RolesSection(Section):
@@ -66,18 +65,16 @@ class RolesSection(Section):
             raise ValueError("at least one role is needed: prefill and decode, or agg")
         if "agg" in present and len(present) > 1:
             raise ValueError(
-                f"{' and '.join(present)} are mixed: a recipe has prefill and decode, or agg alone"
+                f"{listed(present)} are mixed: a recipe has prefill and decode, or agg alone"
             )
         if present in (["prefill"], ["decode"]):
             missing = "decode" if present == ["prefill"] else "prefill"
             raise ValueError(f"{present[0]} alone serves nothing: the role {missing} is missing")
         for mode, role in self.items():
             if role.nodes == "colocate" and mode != "decode":
-                raise ValueError(f"{mode}.nodes: only decode can colocate")
+                raise fault("only decode can colocate", mode, "nodes")
         if self.decode and self.prefill and self.decode.nodes == "colocate":
             bare = [mode for mode, role in self.items() if role.gpus is None]
             if bare:
-                raise ValueError(
-                    f"decode.nodes: colocate needs gpus on both roles; it is missing on {' and '.join(bare)}"
-                )
+                raise fault(f"colocate needs gpus on both roles; {listed(bare)} has none", "decode", "nodes")
         return self

@@ -14,6 +14,9 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
+
+from servesweep.recipe.problems import shown
 
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -24,20 +27,27 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+def fault(sentence: str, *key: str | int) -> PydanticCustomError:
+    """A fault that a section finds at `key` below itself, for validators to raise."""
+    return PydanticCustomError("section_fault", "{sentence}", {"sentence": sentence, "at": key})
+
+
 def _environment_value(value: Any) -> str:
     """Accept what YAML reads as text or number; a boolean has no one spelling in an environment."""
-    if isinstance(value, bool) or value is None:
-        raise ValueError(
-            f"write the value in quotes: {str(value).lower()!r} has no one spelling in an environment"
-        )
+    if isinstance(value, bool):
+        raise ValueError(f'programs read true and false in many spellings: write the text meant, as "{int(value)}"')
+    if value is None:
+        raise ValueError('the variable has no value: write "" for empty text')
     if isinstance(value, int | float | str):
         return str(value)
-    raise ValueError("expected text")
+    raise ValueError(f"expected text, got {shown(value)}")
 
 
 def _environment_name(value: Any) -> str:
     if not isinstance(value, str) or not PLAIN_NAME.fullmatch(value):
-        raise ValueError(f"{value!r} is no name of an environment variable")
+        raise ValueError(
+            f"{value!r} is no name of an environment variable: letters, digits and _, no digit first"
+        )
     return value
 
 
@@ -52,7 +62,7 @@ def _option_value(value: Any) -> str:
         raise ValueError('write "" for a flag without a value')
     if isinstance(value, int | float | str):
         return str(value)
-    raise ValueError("expected text")
+    raise ValueError(f"expected text, got {shown(value)}")
 
 
 SlurmOptions = dict[str, Annotated[str, BeforeValidator(_option_value)]]

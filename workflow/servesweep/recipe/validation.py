@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import types
-from typing import Any, TypeVar, Union, get_args, get_origin
+from collections.abc import Iterator
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from servesweep.recipe.problems import KeyPath, Problem, RecipeError, nearest
+from servesweep.recipe.explaining import allows_nothing, explain, model_in
+from servesweep.recipe.problems import KeyPath, Problem, RecipeError
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.variants import Variant
 
 M = TypeVar("M", bound=BaseModel)
-
-EXPECTED = {
-    "string_type": "text",
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "float_type": "a number",
-    "bool_type": "true or false",
-    "dict_type": "a mapping",
-    "model_type": "a mapping",
-    "model_attributes_type": "a mapping",
-    "list_type": "a list",
-    "tuple_type": "a list",
-}
 
 
 def read_recipe(variant: Variant) -> Recipe:
@@ -38,17 +26,50 @@ def read_recipe(variant: Variant) -> Recipe:
 
 
 def read_section(model: type[M], data: Any, variant: Variant, prefix: KeyPath) -> M:
-    """Validate `data`, which stands at `prefix` in the variant, against one model."""
+    """Validate `data`, which stands at `prefix` in the variant, against one model.
+
+    Raises:
+        RecipeError: with one problem for each key at fault.
+    """
+    # One sentence a key: a key without a value has others as a consequence.
+    problems: dict[KeyPath, Problem] = {}
+    for path in _empty_keys(model, data):
+        at = (*prefix, *path)
+        problems[at] = variant.problem(at, "the key has no value: write one, or remove the key")
     try:
-        return model.model_validate(data)
+        section = model.model_validate(data)
     except ValidationError as error:
-        problems = [_problem(model, detail, variant, prefix) for detail in error.errors(include_url=False)]
-        raise RecipeError(dict.fromkeys(problems)) from None
+        for detail in error.errors(include_url=False):
+            at = _path(variant, prefix, detail)
+            if not any(at[: len(path)] == path for path in problems):
+                problems[at] = variant.problem(at, explain(model, detail))
+    else:
+        if not problems:
+            return section
+    raise RecipeError(sorted(problems.values(), key=lambda problem: problem.line or 0))
 
 
-def _problem(model: type[BaseModel], detail: ErrorDetails, variant: Variant, prefix: KeyPath) -> Problem:
-    path = _real_path(variant.data, (*prefix, *detail["loc"]))
-    return variant.problem(path, _message(model, detail))
+def _empty_keys(model: type[BaseModel], data: Any) -> Iterator[KeyPath]:
+    """Keys of sections that have no value: a forgotten one must not pass as the default."""
+    if not isinstance(data, dict):
+        return
+    for name, field in model.model_fields.items():
+        key = field.alias or name
+        if key not in data:
+            continue
+        if data[key] is None and not allows_nothing(field):
+            yield (key,)
+        elif (inner := model_in(field.annotation)) is not None:
+            yield from ((key, *path) for path in _empty_keys(inner, data[key]))
+
+
+def _path(variant: Variant, prefix: KeyPath, detail: ErrorDetails) -> KeyPath:
+    """The key path of a fault in the file."""
+    below: KeyPath = detail.get("ctx", {}).get("at", ())
+    loc = _real_path(variant.data, (*prefix, *detail["loc"]))
+    if detail["type"] == "missing":
+        loc = (*_real_path(variant.data, (*prefix, *detail["loc"][:-1])), detail["loc"][-1])
+    return (*loc, *below)
 
 
 def _real_path(data: Any, loc: KeyPath) -> KeyPath:
@@ -64,56 +85,3 @@ def _real_path(data: Any, loc: KeyPath) -> KeyPath:
             continue
         path.append(step)
     return tuple(path)
-
-
-def _message(model: type[BaseModel], detail: ErrorDetails) -> str:
-    kind, value = detail["type"], detail["input"]
-    if kind == "extra_forbidden":
-        siblings = _fields_at(model, detail["loc"][:-1])
-        guess = nearest(str(detail["loc"][-1]), siblings)
-        return "unknown key" + (
-            f"; did you mean {guess}?" if guess else f"; known here: {', '.join(sorted(siblings))}"
-        )
-    if kind == "missing":
-        return "required key is missing"
-    if kind in EXPECTED:
-        return f"expected {EXPECTED[kind]}, got {_shown(value)}"
-    if kind == "literal_error":
-        expected = str(detail["ctx"]["expected"]) if "ctx" in detail else ""
-        guess = nearest(str(value), [word.strip(" '") for word in expected.replace(" or ", ",").split(",")])
-        return f"expected {expected}, got {_shown(value)}" + (f"; did you mean {guess}?" if guess else "")
-    if kind == "value_error":
-        return str(detail["msg"]).removeprefix("Value error, ")
-    message = str(detail["msg"]).removeprefix("Input should be ")
-    return f"expected a value {message}, got {_shown(value)}"
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "nothing (null)"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, list | tuple):
-        return "a list"
-    return repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
-
-
-def _fields_at(model: type[BaseModel], loc: KeyPath) -> list[str]:
-    """Names that the model at `loc` below `model` knows."""
-    here: type[BaseModel] = model
-    for step in loc:
-        field = next((f for name, f in here.model_fields.items() if step in (name, f.alias)), None)
-        inner = _model_in(field.annotation) if field else None
-        if inner is not None:
-            here = inner
-    return [field.alias or name for name, field in here.model_fields.items()]
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    if get_origin(annotation) in (Union, types.UnionType):
-        return next((found for found in map(_model_in, get_args(annotation)) if found), None)
-    return None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from servesweep.evidence.files import RunFiles, write_atomically
-from servesweep.evidence.lockfile import write_lockfile
+from servesweep.evidence.lockfile import LOCKFILE, write_lockfile
 from servesweep.evidence.points import is_complete, open_points, read_json, set_aside_stale, why_open
 from servesweep.evidence.snapshot import write_snapshot
 from servesweep.plan.plan import Plan, plan_text, read_plan
@@ -65,7 +65,8 @@ class _Run:
         write_atomically(self.files.allocation, self.allocation.model_dump_json(indent=1) + "\n")
         write_atomically(self.files.deployment, plan_text(self.plan))
         write_snapshot(self.files.logs / "resource_snapshot.json", self.plan, self.allocation.job_id)
-        write_lockfile(self.files.root, self.plan)
+        # The lockfile proper is a workflow output: while the run goes on, it lies beside the logs.
+        write_lockfile(self.files.root, self.plan, self.files.logs / LOCKFILE)
         self.supervisor = Supervisor(launcher_of(self.allocation), self.files.logs, self.say)
         with self._scratch():
             async with self._signals():
@@ -76,7 +77,8 @@ class _Run:
         if failure is None:
             write_record(self.files, self.plan, json.loads(self.allocation.model_dump_json()))
             self.say("every point is valid")
-        write_lockfile(self.files.root, self.plan)
+        else:
+            write_lockfile(self.files.root, self.plan)
         return 0 if failure is None else 1
 
     async def _first_failure(self) -> Failure | None:

@@ -128,15 +128,16 @@ class Supervisor:
         self._stopping = True
         alive = [running for running in self.running if not running.ended.done()]
         for running in reversed(alive):
-            _signal_session(running, signal.SIGTERM)
+            await self.launcher.terminate(running.step.name, running.process.pid)
         if alive:
             await asyncio.wait([running.ended for running in alive], timeout=TERM_GRACE_SECONDS)
-        for running in alive:
+        # A step of Slurm whose task is gone waits for the task's children: they end with the step.
+        await self.launcher.sweep_up()
+        for running in self.running:
             # The leader may be gone while a child of it still holds the port: the whole session goes.
             _signal_session(running, signal.SIGKILL)
         if alive:
             await asyncio.wait([running.ended for running in alive], timeout=TERM_GRACE_SECONDS)
-        await self.launcher.sweep_up()
 
 
 class StartError(Exception):

@@ -33,6 +33,10 @@ class Launcher(ABC):
         """
 
     @abstractmethod
+    async def terminate(self, name: str, pid: int) -> None:
+        """Ask the process called `name`, started here as `pid`, to end by SIGTERM."""
+
+    @abstractmethod
     async def sweep_up(self) -> None:
         """End whatever outlived its stop; nothing is left on any node."""
 

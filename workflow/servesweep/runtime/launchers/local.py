@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,6 +25,11 @@ class LocalLauncher(Launcher):
     ) -> list[str]:
         """`env` in front, so that both launchers set variables in one way."""
         return ["env", *(f"{key}={value}" for key, value in env.items()), *argv]
+
+    async def terminate(self, name: str, pid: int) -> None:
+        """Signal the whole session of the process."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGTERM)
 
     async def sweep_up(self) -> None:
         """Nothing: every process is in a session that the supervisor has ended."""

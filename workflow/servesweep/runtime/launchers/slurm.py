@@ -29,17 +29,25 @@ class SlurmLauncher(Launcher):
         words += [f"--{key}={value}" if value else f"--{key}" for key, value in options.items()]
         return [*words, "env", *(f"{key}={value}" for key, value in env.items()), *argv]
 
+    async def terminate(self, name: str, pid: int) -> None:
+        """Signal the step: a SIGTERM to srun itself would kill its task at once, without a chance to end well."""
+        for step, step_name in await self._steps():
+            if step_name == name:
+                await _output("scancel", "--signal=TERM", step)
+
     async def sweep_up(self) -> None:
         """Cancel steps that are still there; the batch step is not one of them."""
-        for step in await self._steps():
-            await _output("scancel", "--signal=KILL", step)
+        for step, _ in await self._steps():
+            await _output("scancel", step)
 
-    async def _steps(self) -> list[str]:
-        listed = await _output(
-            "squeue", "--steps", "--noheader", f"--jobs={self.allocation.job_id}", "--format=%i"
-        )
-        own = f"{self.allocation.job_id}."
-        return [step for step in listed.split() if step.startswith(own) and step.removeprefix(own).isdigit()]
+    async def _steps(self) -> list[tuple[str, str]]:
+        """(step, name) of this job's own steps."""
+        job = str(self.allocation.job_id)
+        listed = await _output("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
+        pairs = [
+            (step, name) for step, _, name in (line.strip().partition(" ") for line in listed.splitlines())
+        ]
+        return [(step, name) for step, name in pairs if step.removeprefix(f"{job}.").isdigit()]
 
 
 async def _output(*words: str) -> str:

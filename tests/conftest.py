@@ -1,0 +1,117 @@
+"""A scratch project for tests: this checkout's workflow with recipes, a cluster file and results of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+SNAKEMAKE = Path(sys.executable).with_name("snakemake")
+
+
+@dataclass
+class Project:
+    """A directory in which `snakemake` is typed as a user does."""
+
+    root: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def write(self, path: str, text: str) -> Path:
+        """Write a file of the project, such as `config/recipes/demo.yaml`."""
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        return target
+
+    def snakemake(self, *words: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+        """Run to the end; stdout and stderr come together in stdout."""
+        process = self.start(*words)
+        try:
+            out, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, _ = process.communicate()
+            pytest.fail(f"snakemake {' '.join(words)} did not end within {timeout} s:\n{out}")
+        return subprocess.CompletedProcess(process.args, process.returncode, out, "")
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start in the background, in a session of its own."""
+        return subprocess.Popen(
+            [str(SNAKEMAKE), *words],
+            cwd=self.root,
+            env={**os.environ, **self.environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def servesweep(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run the command line in the project."""
+        return subprocess.run(
+            [sys.executable, "-m", "servesweep", *words],
+            cwd=self.root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+
+    def json(self, path: str) -> dict[str, Any]:
+        """Read a JSON file below results/."""
+        data: dict[str, Any] = json.loads((self.root / "results" / path).read_text())
+        return data
+
+    def exists(self, path: str) -> bool:
+        """Whether a file below results/ is there."""
+        return (self.root / "results" / path).exists()
+
+    def files(self, pattern: str) -> list[str]:
+        """Files below results/ that match, sorted."""
+        results = self.root / "results"
+        return sorted(str(path.relative_to(results)) for path in results.glob(pattern))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A project without recipes; its configuration is the checkout's."""
+    return make_project(tmp_path / "project")
+
+
+@pytest.fixture(scope="session")
+def new_project(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Project]:
+    """Make further projects, also for fixtures that several tests share."""
+    return lambda name: make_project(tmp_path_factory.mktemp(name) / "project")
+
+
+def make_project(root: Path) -> Project:
+    """Copy what makes a checkout a project; the package itself is the installed one."""
+    root.mkdir(parents=True)
+    shutil.copy(REPOSITORY / "Snakefile", root)
+    for part in ("workflow/rules", "profiles", "config/models"):
+        shutil.copytree(REPOSITORY / part, root / part)
+    for part in ("config/config.yaml", "config/local.yaml", "config/cluster.yaml"):
+        shutil.copy(REPOSITORY / part, root / part)
+    (root / "config/recipes").mkdir()
+    (root / "cluster").symlink_to("profiles/cluster")
+    return Project(root)
+
+
+def require(component: str, present: bool, install: str) -> None:
+    """Skip by name where a real component is missing; in CI that is a failure."""
+    if present:
+        return
+    message = f"missing real component: {component} ({install})"
+    if os.environ.get("CI") == "true":
+        pytest.fail(message)
+    pytest.skip(message)

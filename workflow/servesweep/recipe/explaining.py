@@ -1,0 +1,125 @@
+"""From a fault that pydantic found to a sentence that a user understands at once."""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from servesweep.recipe.problems import KeyPath, listed, nearest, shown
+from servesweep.recipe.section import Choice
+
+EXPECTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "dict_type": "a mapping",
+    "list_type": "a list",
+    "tuple_type": "a list",
+}
+BOUNDS = {
+    "greater_than": ("gt", "a number above"),
+    "greater_than_equal": ("ge", "a number from"),
+    "less_than": ("lt", "a number below"),
+    "less_than_equal": ("le", "a number up to"),
+}
+EMPTY = {"string_too_short": "the text is empty", "too_short": "the list is empty"}
+
+
+def explain(model: type[BaseModel], detail: ErrorDetails) -> str:
+    """One sentence about a fault of data that was validated against `model`."""
+    kind, value = detail["type"], detail["input"]
+    context = detail.get("ctx", {})
+    if kind == "extra_forbidden":
+        return _unknown_key(str(detail["loc"][-1]), model_at(model, detail["loc"][:-1]))
+    if kind == "missing":
+        return _missing(model_at(model, detail["loc"][:-1]), str(detail["loc"][-1]))
+    if kind in ("model_type", "model_attributes_type"):
+        return f"expected {_form(model_at(model, detail['loc']))}, got {shown(value)}"
+    if kind == "string_type" and isinstance(value, int | float) and not isinstance(value, bool):
+        return f'expected text, got the number {value}: write it in quotes, "{value}"'
+    if kind in EXPECTED:
+        quotes = ": write it without quotes" if _quoted_number(kind, value) else ""
+        return f"expected {EXPECTED[kind]}, got {shown(value)}{quotes}"
+    if kind in BOUNDS:
+        bound, words = BOUNDS[kind]
+        return f"expected {words} {context[bound]}, got {shown(value)}"
+    if kind in EMPTY:
+        return EMPTY[kind]
+    if kind == "literal_error":
+        return _none_of(_choices(str(context["expected"])), value)
+    if kind in ("value_error", "section_fault"):
+        return str(detail["msg"]).removeprefix("Value error, ")
+    return f"expected a value {str(detail['msg']).removeprefix('Input should be ')}, got {shown(value)}"
+
+
+def model_at(model: type[BaseModel], loc: KeyPath) -> type[BaseModel]:
+    """The innermost model on the way of `loc` below `model`."""
+    here = model
+    for step in loc:
+        field = next((f for name, f in here.model_fields.items() if step in (name, f.alias)), None)
+        here = (model_in(field.annotation) if field else None) or here
+    return here
+
+
+def model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model that a field's annotation holds, also an optional one."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) in (Union, types.UnionType):
+        return next((found for found in map(model_in, get_args(annotation)) if found), None)
+    return None
+
+
+def allows_nothing(field: FieldInfo) -> bool:
+    """Whether null says something that leaving the key out does not."""
+    return type(None) in get_args(field.annotation) and field.get_default() is not None
+
+
+def _names(model: type[BaseModel]) -> list[str]:
+    return sorted(field.alias or name for name, field in model.model_fields.items())
+
+
+def _unknown_key(key: str, model: type[BaseModel]) -> str:
+    guess = nearest(key, _names(model))
+    if guess:
+        return f"unknown key; did you mean {guess}?"
+    known = ", ".join(_names(model))
+    return f"unknown key; known here: {known}" if known else "unknown key; nothing can be set here"
+
+
+def _missing(model: type[BaseModel], key: str) -> str:
+    field = next((f for name, f in model.model_fields.items() if key in (name, f.alias)), None)
+    values = get_args(field.annotation) if field and get_origin(field.annotation) is Literal else ()
+    return "required key is missing" + (f": write {key}: {values[0]}" if len(values) == 1 else "")
+
+
+def _form(model: type[BaseModel]) -> str:
+    """How the section that `model` reads is written."""
+    if issubclass(model, Choice):
+        return "a name, or a mapping with `type`"
+    if "type" in model.model_fields:
+        return f"a mapping such as {{type: {model.model_fields['type'].default}}}"
+    return f"a mapping with the keys {', '.join(_names(model))}"
+
+
+def _quoted_number(kind: str, value: Any) -> bool:
+    return kind in ("int_type", "float_type") and isinstance(value, str) and value.strip().isdigit()
+
+
+def _choices(expected: str) -> list[str]:
+    return [word.strip(" '") for word in expected.replace(" or ", ",").split(",")]
+
+
+def _none_of(choices: list[str], value: Any) -> str:
+    sentence = f"expected {listed(choices, 'or')}, got {shown(value)}"
+    if str(value) in choices:
+        return f"{sentence}: write it without quotes"
+    guess = nearest(str(value), choices)
+    return sentence + (f"; did you mean {guess}?" if guess else "")
