@@ -1,7 +1,7 @@
 import sys
 from pathlib import Path
 
-from servesweep.runtime.controller import begin, open_table
+from servesweep.runtime.controller import begin, is_finished, open_table
 
 # This installation's own programs, also where its environment is not activated.
 shell.prefix(f"export PATH={Path(sys.executable).parent}:$PATH; ")
@@ -16,6 +16,16 @@ table = open_table(
 def session_threads(wildcards):
     """On one machine a run takes every core, so that no two configurations measure each other."""
     return workflow.cores if table.launcher == "local" else 1
+
+
+def validation_of(wildcards):
+    """A recipe validated again runs what is not finished, and nothing else of its configurations.
+
+    Snakemake looks for no further reason in a job behind one that runs. An ancient input alone would hide
+    from it that a value has changed.
+    """
+    record = table.record(wildcards)
+    return ancient(record) if is_finished(table.plan(wildcards.configuration)) else record
 
 
 wildcard_constraints:

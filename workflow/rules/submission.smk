@@ -1,7 +1,6 @@
 rule run:
     input:
-        # A plan that was validated again is the same plan: the digest in params tells what changed.
-        ancient(table.record),
+        validation_of,
     output:
         "results/{configuration}/run.json",
     log:

@@ -47,7 +47,8 @@ def test_other_text_is_refused_and_the_forms_are_named(written: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "shown"), [(True, "true"), (1.5, "1.5"), (None, "nothing"), ([1], "a list"), ({}, "a dict")]
+    ("written", "shown"),
+    [(True, "true"), (1.5, "1.5"), (None, "nothing"), ([1], "a list"), ({}, "a mapping")],
 )
 def test_other_types_are_refused(written: object, shown: str) -> None:
     with pytest.raises(ValueError, match=f"expected a time limit.*got {shown}"):

@@ -7,10 +7,11 @@ import json
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, field_validator
 
 from servesweep.benchmarks.benchmark import Benchmark, BenchmarkContext, Load
-from servesweep.loadgen.spec import LoadSpec
+from servesweep.loadgen.spec import RESERVED_BODY_KEYS, LoadSpec
+from servesweep.recipe.problems import listed, shown
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command
 
@@ -22,7 +23,10 @@ def _levels(value: Any) -> list[int]:
         raise ValueError("at least one concurrency is needed")
     levels = [_positive(word) for word in words]
     if None in levels:
-        raise ValueError(f"expected whole numbers from 1 as a list or as text like 1x2x4, got {value!r}")
+        wrong = next(word for word, level in zip(words, levels, strict=True) if level is None)
+        raise ValueError(
+            f"expected whole numbers from 1, as a list or as text like 1x2x4, got {shown(wrong)}"
+        )
     return [level for level in levels if level is not None]
 
 
@@ -48,7 +52,7 @@ def _rates(value: Any) -> list[float]:
         except (TypeError, ValueError):
             rate = math.nan
         if not rate > 0:
-            raise ValueError(f"expected inf or requests per second above 0, got {word!r}")
+            raise ValueError(f"expected inf or requests per second above 0, got {shown(word)}")
         rates.append(rate)
     if not rates:
         raise ValueError("at least one request rate is needed")
@@ -96,6 +100,13 @@ class SaBenchOptions(Section):
         default=None, ge=1, description="Client processes; default: chosen from the load."
     )
 
+    @field_validator("extra_body")
+    @classmethod
+    def _own_keys_only(cls, body: dict[str, Any]) -> dict[str, Any]:
+        if taken := sorted(RESERVED_BODY_KEYS & body.keys()):
+            raise ValueError(f"the client sets {listed(taken)} in each request: remove it")
+        return body
+
 
 class SaBench(Benchmark):
     """One point for each concurrency, request rate and repeat."""
@@ -123,7 +134,8 @@ class SaBench(Benchmark):
 
     def command(self, load: Load, options: Section, context: BenchmarkContext) -> Command:
         """Write the load as a file and call the client on it."""
-        assert isinstance(options, SaBenchOptions) and load.concurrency is not None
+        assert isinstance(options, SaBenchOptions)
+        assert load.concurrency is not None
         spec = LoadSpec.model_validate(
             {
                 **options.model_dump(
@@ -168,7 +180,7 @@ def gpu_counts(context: BenchmarkContext) -> dict[str, int]:
 def _point_id(level: int, rate: float, repeat: int) -> str:
     parts = [f"c{level}"]
     if not math.isinf(rate):
-        parts.append(f"r{rate:g}")
+        parts.append(f"r{rate:.15g}")
     if repeat:
         parts.append(f"k{repeat}")
     return "-".join(parts)

@@ -22,18 +22,23 @@ class CommandOptions(Section):
     argv: tuple[str, ...] = Field(
         strict=False,
         min_length=1,
-        description="Program and arguments; {port} {host} {model} {gpus} {name} {mode} {bootstrap_port} are filled in.",
+        description="Program and arguments; {port} {host} {model} {gpus} {name} {mode} {bootstrap_port}.",
     )
-    health: str = Field(
-        default="/health", pattern=r"^/", description="Path that answers 200 when the server is ready."
-    )
+    health: str = Field(default="/health", description="Path that answers 200 when the server is ready.")
 
     @field_validator("argv")
     @classmethod
     def _listens_where_told(cls, argv: tuple[str, ...]) -> tuple[str, ...]:
         if not any("{port}" in word for word in argv):
-            raise ValueError("argv does not use {port}: the server would not listen where it is looked for")
+            raise ValueError("{port} is not used: the server would not listen where it is looked for")
         return argv
+
+    @field_validator("health")
+    @classmethod
+    def _is_a_path(cls, health: str) -> str:
+        if not health.startswith("/"):
+            raise ValueError(f"expected a path such as /health, got {health!r}")
+        return health
 
 
 class CommandEngine(Engine):
@@ -65,6 +70,10 @@ class CommandEngine(Engine):
         """Fill in the command line and append the user's own arguments."""
         command = self.command(process, {}, options, deployment)
         return Command(argv=command.argv + args)
+
+    def replica_name(self, name: str) -> tuple[str, ...]:
+        """Nothing: the command line takes the name by {name}, if at all."""
+        return ()
 
     def probe(self, process: ProcessPlace, options: Section, deployment: Deployment) -> Probe | None:
         """The path that the recipe names."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from servesweep.engines.flags import owned
+from servesweep.recipe.problems import listed
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment, Probe, Transport
 from servesweep.topology.shapes import ProcessPlace
@@ -27,6 +28,7 @@ class Engine(ABC):
     Options: ClassVar[type[Section]] = NoOptions
     transports: ClassVar[frozenset[Transport]]
     reserved: ClassVar[frozenset[str]] = frozenset()
+    rank_flags: ClassVar[frozenset[str]] = frozenset()
     spans_nodes: ClassVar[bool] = False
     pins_devices: ClassVar[bool] = False
 
@@ -52,10 +54,14 @@ class Engine(ABC):
 
     def replica_refusals(self, args: tuple[str, ...], nodes_per_replica: int) -> list[tuple[str, str]]:
         """Faults of a replica's free-form arguments as (top-level key, sentence)."""
-        if any(word == "--port" or word.startswith("--port=") for word in args):
+        given = {word.partition("=")[0].removeprefix("--") for word in args if word.startswith("--")}
+        if "port" in given:
             return [
                 ("framework_args", "every replica serves on port 8080, which servesweep sets: remove --port")
             ]
+        if nodes_per_replica > 1 and (ranks := owned(sorted(given), self.rank_flags)):
+            told = listed([f"--{name}" for name in ranks])
+            return [("framework_args", f"servesweep sets the ranks of a replica itself: remove {told}")]
         if nodes_per_replica > 1 and not self.spans_nodes:
             return [("nodes_per_replica", f"a replica of the engine {self.name} runs on one node")]
         return []
@@ -74,6 +80,9 @@ class Engine(ABC):
 
     def probe(self, process: ProcessPlace, options: Section, deployment: Deployment) -> Probe | None:
         """How the readiness of a worker is asked; None for ranks without an endpoint of their own."""
+        if not process.is_leader:
+            # Under Dynamo too: only the leader registers `generate`, so the others never become ready.
+            return None
         if deployment.transport == "dynamo":
             return Probe(kind="http", port=process.system_port)
         return Probe(kind="http", port=process.http_port) if process.http_port else None

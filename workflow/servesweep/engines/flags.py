@@ -13,7 +13,10 @@ def kebab(name: str) -> str:
 
 
 def flags(args: Mapping[str, Any]) -> list[str]:
-    """Render arguments, sorted by name: true is a bare flag, false and null are left out, a list gives several values."""
+    """Render arguments, sorted by name.
+
+    True is a bare flag, false and null are left out, a list gives several values.
+    """
     words: list[str] = []
     for name in sorted(args, key=kebab):
         value = args[name]

@@ -14,12 +14,8 @@ from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment, step_name
 from servesweep.topology.shapes import ProcessPlace
 
-OWN = frozenset(
-    {
-        "host", "port", "nccl-port", "disaggregation-mode", "disaggregation-bootstrap-port",
-        "dist-init-addr", "nnodes", "node-rank",
-    }
-)  # fmt: skip
+RANKS = frozenset({"dist-init-addr", "nnodes", "node-rank"})
+OWN = RANKS | {"host", "port", "nccl-port", "disaggregation-mode", "disaggregation-bootstrap-port"}
 REPLACED = ("model-path", "served-model-name")
 
 
@@ -29,6 +25,7 @@ class Sglang(Engine):
     name = "sglang"
     transports = frozenset({"dynamo", "http"})
     reserved = OWN
+    rank_flags = RANKS
     spans_nodes = True
 
     def command(
@@ -62,7 +59,8 @@ class Sglang(Engine):
         self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment
     ) -> Command:
         """Render one rank of a replica: the port, and the ranks where it spans nodes."""
-        words = ["python3", "-m", "sglang.launch_server", "--port", str(process.http_port)]
+        port = deployment.ranks(process)[0].http_port
+        words = ["python3", "-m", "sglang.launch_server", "--port", str(port)]
         return Command(argv=(*words, *_ranks(process, deployment), *args))
 
 

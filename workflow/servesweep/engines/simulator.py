@@ -24,12 +24,8 @@ class Simulator(Engine):
     ) -> Command:
         """Render the server of one worker."""
         own = {name: value for name, value in args.items() if name.replace("_", "-") != "served-model-name"}
-        words = self._base(process, deployment) + [
-            "--model-name",
-            deployment.served_model,
-            "--mode",
-            process.mode,
-        ]
+        words = [*self._base(process, deployment), "--model-name", deployment.served_model]
+        words += ["--mode", process.mode]
         if process.mode == "prefill":
             words += ["--bootstrap-port", str(process.bootstrap_port)]
         return Command(argv=tuple(words + _repeated(own)))

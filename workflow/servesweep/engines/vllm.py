@@ -18,9 +18,8 @@ from servesweep.topology.deployment import Command, Deployment, step_name
 from servesweep.topology.shapes import ProcessPlace
 
 NIXL = {"kv_connector": "NixlConnector", "kv_role": "kv_both"}
-OWN = frozenset(
-    {"host", "port", "headless", "master-addr", "nnodes", "node-rank", "device-ids", "disaggregation-mode"}
-)
+RANKS = frozenset({"headless", "master-addr", "nnodes", "node-rank"})
+OWN = RANKS | {"host", "port", "device-ids", "disaggregation-mode"}
 REPLACED = ("model", "served-model-name")
 
 
@@ -39,6 +38,7 @@ class Vllm(Engine):
     Options = VllmOptions
     transports = frozenset({"dynamo", "http"})
     reserved = OWN
+    rank_flags = RANKS
     spans_nodes = True
     pins_devices = True
 
@@ -79,8 +79,8 @@ class Vllm(Engine):
         self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment
     ) -> Command:
         """Render one rank of a replica by vLLM's own multi-node start."""
-        words = ["vllm", "serve", "--port", str(process.http_port), *_ranks(process, deployment)]
-        return Command(argv=(*words, *args))
+        port = [] if process.rank else ["--port", str(process.http_port)]
+        return Command(argv=("vllm", "serve", *port, *_ranks(process, deployment), *args))
 
 
 def _serve(process: ProcessPlace, deployment: Deployment) -> list[str]:

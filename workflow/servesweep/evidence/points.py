@@ -32,6 +32,11 @@ def set_aside_stale(files: RunFiles, plan: Plan) -> list[str]:
     return renamed
 
 
+def gate_is_open(files: RunFiles) -> bool:
+    """Whether the health gate of this allocation has opened."""
+    return read_json(files.health).get("open") is True
+
+
 def why_open(files: RunFiles, point: PlannedPoint) -> str:
     """One clause: why the point does not count."""
     reasons = read_json(files.invalid(point.id)).get("reasons") or []

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from servesweep.evidence.files import RunFiles, write_atomically
 
-BLOCK = re.compile(r"^Error in rule run:\n((?:[ \t]+.*\n?|\n(?=[ \t]))*)", re.MULTILINE)
+# Up to the next event: what sbatch says is quoted in the block without indentation.
+BLOCK = re.compile(r"^Error in rule run:\n(.*?)(?=^\[\w{3} \w{3} |^Error in |\Z)", re.MULTILINE | re.DOTALL)
 OUTPUT = re.compile(r"output:\s*(\S+)/run\.json")
 SBATCH = re.compile(r"SLURM sbatch failed\. The error message was '(.*?)'\.?\s*$", re.MULTILINE | re.DOTALL)
 STATUS = re.compile(r"SLURM-job '(\d+)' failed, SLURM status is: '(\w+)'")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from servesweep.engines.flags import kebab, owned
+from servesweep.recipe.problems import listed
 from servesweep.topology.deployment import Census, Command, Deployment, Endpoint, Probe, Transport
 from servesweep.topology.shapes import Mode
 
@@ -49,7 +50,8 @@ class Frontend(ABC):
             faults += [
                 (
                     "type",
-                    f"{self.name} serves {' or '.join(sorted(self.required_engines))}, and roles.{mode} has {engine}",
+                    f"{self.name} serves the engines {listed(sorted(self.required_engines))},"
+                    f" and roles.{mode} has {engine}",
                 )
                 for mode, engine in engines.items()
                 if engine not in self.required_engines
@@ -58,7 +60,7 @@ class Frontend(ABC):
 
 
 def frontend_flags(args: Mapping[str, Any]) -> list[str]:
-    """Render a frontend's arguments in the order written: true is a bare flag, false and null are left out."""
+    """Render its arguments in the order written; true is a bare flag, false and null are left out."""
     words: list[str] = []
     for name, value in args.items():
         if value is None or value is False:

@@ -11,7 +11,7 @@ from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.variants import Variant
-from servesweep.topology.packing import PackingError, layout_notes, pack
+from servesweep.topology.packing import DoesNotFitError, PackingError, layout_notes, pack
 from servesweep.topology.placement import Carving, PlacementError, Seats, carve, seat
 from servesweep.topology.ports import REPLICA_HTTP, WORKER_HTTP, PortBook, PortError, own_address
 from servesweep.topology.processes import processes
@@ -51,11 +51,14 @@ def lay_out(
         book = PortBook(address_of(cluster))
         http = REPLICA_HTTP if recipe.replicas else WORKER_HTTP
         placed = processes(workers, book=book, http=http)
+    except DoesNotFitError as error:
+        raise RecipeError([variant.problem(("roles", error.mode, "nodes"), str(error))]) from None
     except (PackingError, PortError) as error:
         key = ("roles",) if recipe.roles else ("replicas",)
         raise RecipeError([variant.problem(key, str(error))]) from None
     except PlacementError as error:
-        raise RecipeError([variant.problem(("frontend", "placement", "node"), str(error))]) from None
+        where, _, sentence = str(error).partition(": ")
+        raise RecipeError([variant.problem(tuple(where.split(".")), sentence)]) from None
     return Layout(carving, seats, workers, placed, layout_notes(shapes, workers, carving.roles))
 
 

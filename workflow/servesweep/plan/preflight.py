@@ -17,6 +17,8 @@ def _model(plan: Plan) -> list[str]:
     named = plan.resolved.model.path
     if named.startswith("hf:") or Path(plan.deployment.model_path).is_dir():
         return []
+    if (directory := plan.cluster.model_paths.get(named)) is not None:
+        return [f"model.path {named!r} is {directory} in the cluster file, and there is no such directory"]
     known = ", ".join(sorted(plan.cluster.model_paths)) or "none"
     return [f"model.path {named!r} is no directory, and no alias of the cluster file (there are: {known})"]
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from servesweep.benchmarks import BENCHMARKS
 from servesweep.benchmarks.benchmark import Benchmark
+from servesweep.engines.engine import Engine
 from servesweep.frontends import FRONTENDS
 from servesweep.frontends.frontend import Frontend
 from servesweep.plan.configuration import Configuration, digest
@@ -13,8 +14,10 @@ from servesweep.plan.layout import Layout, lay_out, node_map
 from servesweep.plan.plan import Node, Plan, PlannedPoint, Step, Topology
 from servesweep.plan.roles import Role, gpus_per_node, resolve_roles, unknown
 from servesweep.plan.slurm_request import slurm_request
+from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.frontend import FrontendSection
-from servesweep.recipe.problems import Problem, RecipeError
+from servesweep.recipe.health_check import HealthCheckSection
+from servesweep.recipe.problems import Problem, RecipeError, listed
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.section import Section
 from servesweep.recipe.validation import read_section
@@ -23,6 +26,8 @@ from servesweep.services import SERVICES
 from servesweep.topology.deployment import Binding, Census, Command, Deployment, step_name
 from servesweep.topology.ports import PUBLIC, REPLICA_ROUTER
 from servesweep.topology.shapes import ProcessPlace
+
+NO_TYPE = "the type is missing, and without one nothing is measured: write type: sa-bench"
 
 
 def render(configuration: Configuration, binding: Binding | None = None) -> Plan:
@@ -34,7 +39,7 @@ def render(configuration: Configuration, binding: Binding | None = None) -> Plan
     recipe, variant, cluster = configuration.recipe, configuration.variant, configuration.cluster
     roles = resolve_roles(recipe, variant, cluster)
     section, notes = _frontend_section(recipe)
-    frontend, benchmark, options = _look_up(recipe, section, roles, variant)
+    frontend, benchmark, options = _look_up(recipe, cluster, section, roles, variant)
     per_node = gpus_per_node(recipe, cluster)
     layout = lay_out(recipe, section, roles, per_node, cluster, variant)
     bound = binding or Binding(addresses={node: f"ip-{node}" for node in layout.carving.nodes})
@@ -101,7 +106,7 @@ def _frontend_section(recipe: Recipe) -> tuple[FrontendSection, list[str]]:
 
 
 def _look_up(
-    recipe: Recipe, section: FrontendSection, roles: list[Role], variant: Variant
+    recipe: Recipe, cluster: Cluster, section: FrontendSection, roles: list[Role], variant: Variant
 ) -> tuple[Frontend, Benchmark, Section]:
     """Find frontend and benchmark, and let them and the engines refuse what does not go together."""
     problems: list[Problem] = []
@@ -123,7 +128,8 @@ def _look_up(
         try:
             options = read_section(benchmark.Options, dict(recipe.benchmark.options), variant, ("benchmark",))
         except RecipeError as error:
-            problems += error.problems
+            untold = "type" not in recipe.benchmark.model_fields_set
+            problems += [variant.problem(("benchmark", "type"), NO_TYPE)] if untold else error.problems
         if frontend is not None and frontend.name == "none" and benchmark.needs_public:
             message = f"{benchmark.name} needs a public API, and frontend none has none"
             if recipe.replicas:
@@ -131,7 +137,7 @@ def _look_up(
                     f"{benchmark.name} over {recipe.replicas} replicas needs a router: say router: sglang"
                 )
             problems.append(variant.problem(("benchmark", "type"), message))
-    problems += _patience_problems(recipe, variant)
+    problems += _patience_problems(recipe, cluster, variant)
     if problems or frontend is None or benchmark is None or options is None:
         raise RecipeError(dict.fromkeys(problems))
     return frontend, benchmark, options
@@ -144,10 +150,9 @@ def _frontend_problems(
     engines = {role.mode: role.engine.name for role in roles}
     for role in roles:
         if frontend.transport not in role.engine.transports:
-            message = f"engine {role.engine.name} does not work under frontend {frontend.name}"
-            problems.append(variant.problem(("frontend", "type"), message))
+            problems.append(variant.problem(("frontend", "type"), _wrong_frontend(role.engine, frontend)))
     if len(set(engines.values())) > 1 and frontend.transport == "dynamo":
-        message = "engines per role do not work under Dynamo: its workers share one engine"
+        message = "workers under Dynamo share one engine: name it at the top, or use another frontend"
         problems.append(variant.problem(("frontend", "type"), message))
     if recipe.replicas is None:
         workers = {role.mode: role.shape.workers for role in roles}
@@ -156,12 +161,26 @@ def _frontend_problems(
     return problems
 
 
-def _patience_problems(recipe: Recipe, variant: Variant) -> list[Problem]:
-    """The gate may not wait longer than the job may live."""
+def _wrong_frontend(engine: Engine, frontend: Frontend) -> str:
+    fitting = [
+        other.name
+        for other in FRONTENDS.values()
+        if other.transport in engine.transports and engine.name in (other.required_engines or {engine.name})
+    ]
+    return f"the engine {engine.name} does not work under {frontend.name}: use {listed(fitting, 'or')}"
+
+
+def _patience_problems(recipe: Recipe, cluster: Cluster, variant: Variant) -> list[Problem]:
+    """The gate may not wait longer than the job may live; two defaults are nobody's mistake."""
     limit, patience = recipe.slurm.time_limit, recipe.health_check.timeout_seconds
+    if limit is None and cluster.launcher == "slurm" and recipe.health_check != HealthCheckSection():
+        limit = cluster.default_time_limit
     if limit is None or patience < limit * 60:
         return []
-    message = f"the health gate may wait {patience:g} s, and the time limit is {limit * 60} s: lower it or raise slurm.time_limit"
+    message = (
+        f"the health gate may wait {patience:g} s, and the time limit is {limit * 60} s:"
+        " lower health_check.max_attempts or raise slurm.time_limit"
+    )
     return [variant.problem(("health_check",), message)]
 
 
@@ -308,8 +327,8 @@ def _worker_log(process: ProcessPlace, deployment: Deployment) -> str:
 
 def _topology(roles: list[Role], layout: Layout, per_node: int) -> Topology:
     shapes = {role.mode: role.shape for role in roles}
-    workers = {mode: shapes[mode].workers if mode in shapes else 0 for mode in ("prefill", "decode", "agg")}  # type: ignore[index]
-    gpus = {mode: shapes[mode].gpus if mode in shapes else 0 for mode in ("prefill", "decode", "agg")}  # type: ignore[index]
+    workers = {mode: shapes[mode].workers if mode in shapes else 0 for mode in ("prefill", "decode", "agg")}
+    gpus = {mode: shapes[mode].gpus if mode in shapes else 0 for mode in ("prefill", "decode", "agg")}
     held = dict.fromkeys(workers, 0)
     for process in layout.processes:
         held[process.mode] += len(process.gpus)

@@ -48,6 +48,7 @@ def resolve_roles(recipe: Recipe, variant: Variant, cluster: Cluster) -> list[Ro
     """
     if recipe.roles is None:
         return [_replica_role(recipe, variant, cluster)]
+    per_node = gpus_per_node(recipe, cluster)
     roles: list[Role] = []
     problems: list[Problem] = []
     for mode, section in recipe.roles.items():
@@ -60,7 +61,9 @@ def resolve_roles(recipe: Recipe, variant: Variant, cluster: Cluster) -> list[Ro
             gpus = section.gpus
             if gpus is None:
                 assert section.nodes != "colocate"
-                gpus = default_gpus(mode, section.nodes, gpus_per_node(recipe, cluster), section.workers)
+                gpus = default_gpus(mode, section.nodes, per_node, section.workers)
+            if gpus > per_node and not engine.spans_nodes:
+                problems.append(variant.problem((*at, "gpus"), _one_node(engine, gpus, per_node)))
             roles.append(
                 Role(
                     shape=RoleShape(mode, section.nodes, section.workers, gpus),  # type: ignore[arg-type]
@@ -76,10 +79,17 @@ def resolve_roles(recipe: Recipe, variant: Variant, cluster: Cluster) -> list[Ro
         except RecipeError as error:
             problems += error.problems
         except PackingError as error:
-            problems.append(variant.problem((*at, "workers"), str(error)))
+            problems.append(variant.problem((*at, "workers"), str(error).removeprefix(f"{mode}: ")))
     if problems:
         raise RecipeError(dict.fromkeys(problems))
     return roles
+
+
+def _one_node(engine: Engine, gpus: int, per_node: int) -> str:
+    return (
+        f"a worker of the engine {engine.name} runs on one node of {per_node} GPUs, and this one has {gpus}:"
+        " make more workers, or set gpus"
+    )
 
 
 def gpus_per_node(recipe: Recipe, cluster: Cluster) -> int:

@@ -18,7 +18,7 @@ from servesweep.plan.plan import Plan
 from servesweep.plan.render import render
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import Problem, RecipeError
-from servesweep.recipe.source import load
+from servesweep.recipe.source import Document, load
 from servesweep.recipe.validation import read_recipe, read_section
 from servesweep.recipe.variants import Variant, expand, select, set_value
 
@@ -44,31 +44,30 @@ def read_cluster(path: str) -> Cluster:
     return read_section(Cluster, document.data, variant, ())
 
 
-def find_recipes(named: str | Iterable[str]) -> list[RecipeFile]:
+def find_recipes(named: str | Iterable[str] | None) -> list[RecipeFile]:
     """Resolve files, directories, globs and `file:selector`, in order and each once.
 
     Raises:
         RecipeError: for a name that matches nothing.
     """
-    words = named.replace(",", " ").split() if isinstance(named, str) else [str(word) for word in named]
+    words = named.replace(",", " ").split() if isinstance(named, str) else list(named or ())
     found, problems = [], []
     for word in words:
         matches = _matches(word)
         if not matches:
-            problems.append(
-                Problem(
-                    word,
-                    None,
-                    "",
-                    "no such recipe: neither a file, nor a directory with recipes, nor a pattern that matches",
-                )
-            )
+            problems.append(Problem(word, None, "", _nothing(word)))
         found += matches
     if not words:
         problems.append(Problem("recipes", None, "", "no recipe is named: say --config recipes=FILE"))
     if problems:
         raise RecipeError(problems)
     return list(dict.fromkeys(found))
+
+
+def _nothing(word: str) -> str:
+    if Path(word).is_dir():
+        return f"the directory holds no recipe ({' or '.join(f'*{suffix}' for suffix in SUFFIXES)})"
+    return "no such recipe: no file, no directory, no pattern that matches"
 
 
 def _matches(word: str) -> list[RecipeFile]:
@@ -78,7 +77,8 @@ def _matches(word: str) -> list[RecipeFile]:
     elif Path(path).exists():
         files = [path]
     else:
-        files = sorted(glob.glob(path, recursive=True))
+        # pathlib has no absolute patterns.
+        files = sorted(glob.glob(path, recursive=True))  # noqa: PTH207
     return [RecipeFile(file, selector or None) for file in files]
 
 
@@ -90,7 +90,7 @@ def read_recipe_file(
     Raises:
         RecipeError: with every problem of every variant.
     """
-    document = load(recipe.path)
+    document = _without_lock(load(recipe.path))
     variants = select(document, recipe.selector) if recipe.selector else expand(document)
     planned: list[tuple[Configuration, Plan]] = []
     problems: list[Problem] = []
@@ -103,6 +103,11 @@ def read_recipe_file(
     if problems:
         raise RecipeError(dict.fromkeys(problems))
     return planned
+
+
+def _without_lock(document: Document) -> Document:
+    """A lockfile is its recipe again."""
+    return replace(document, data={key: value for key, value in document.data.items() if key != "lock"})
 
 
 def read_sweep(
@@ -119,8 +124,9 @@ def read_sweep(
         try:
             for configuration, plan in read_recipe_file(recipe, cluster, root, settings):
                 other = plans.setdefault(configuration.id, plan)
-                if other is not plan:
-                    message = f"gives the configuration {configuration.id}, which {other.recipe} gives too: rename one file"
+                # Selectors of one file may overlap; two files may not give one name.
+                if other.recipe != plan.recipe:
+                    message = f"gives {configuration.id}, as {other.recipe} does: rename one of the files"
                     problems.append(Problem(recipe.path, None, "", message))
         except RecipeError as error:
             problems += error.problems

@@ -1,4 +1,4 @@
-"""The table behind the workflow's wildcard rules: one row a configuration, read once, or one at a time inside a job."""
+"""The table behind the workflow's wildcard rules: a row a configuration; inside a job its own row alone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from servesweep.plan.configuration import configuration_id
 from servesweep.plan.plan import Plan, read_plan
 from servesweep.plan.sweep import RecipeFile, find_recipes, read_cluster, read_recipe_file, read_sweep
 from servesweep.recipe.cluster import Cluster
+from servesweep.recipe.problems import Problem, RecipeError, shown
 
 RECIPE_ROOT = Path("config/recipes")
 RESULTS = Path("results")
@@ -41,11 +42,11 @@ class SweepTable:
         Raises:
             RecipeError: with every problem of every recipe and of the cluster file.
         """
-        cluster_file = str(config["cluster"])
+        cluster_file = _required(config, "cluster", "the cluster file, such as config/local.yaml")
         cluster: Cluster = read_cluster(cluster_file)
         table = cls(cluster_file, cluster.launcher, _listed(config.get("set")))
         if not inside_job:
-            recipes = find_recipes(config["recipes"])
+            recipes = find_recipes(_recipe_names(config.get("recipes")))
             for recipe in recipes:
                 key = configuration_id(recipe.path, RECIPE_ROOT, None)
                 table.recipes.setdefault(key, []).append(recipe)
@@ -120,6 +121,23 @@ def validate_recipe(words: list[str], cluster_file: str, settings: list[str]) ->
     for recipe in find_recipes(words):
         plans += [plan for _, plan in read_recipe_file(recipe, cluster, RECIPE_ROOT, settings)]
     return plans
+
+
+def _required(config: Mapping[str, Any], key: str, what: str) -> str:
+    if not isinstance(config.get(key), str):
+        message = f"the configuration names no {key}: say --config {key}=FILE, {what}"
+        raise RecipeError([Problem("config", None, key, message)])
+    return str(config[key])
+
+
+def _recipe_names(named: Any) -> str | list[str] | None:
+    """One name or a list of them; what else YAML may hold is no name."""
+    if named is None or isinstance(named, str):
+        return named
+    if isinstance(named, list) and all(isinstance(word, str) for word in named):
+        return named
+    message = f"expected file names, as text or a list, got {shown(named)}"
+    raise RecipeError([Problem("config", None, "recipes", message)])
 
 
 def _listed(value: Any) -> list[str]:

@@ -49,7 +49,7 @@ def explain(model: type[BaseModel], detail: ErrorDetails) -> str:
         return f"expected {EXPECTED[kind]}, got {shown(value)}{quotes}"
     if kind in BOUNDS:
         bound, words = BOUNDS[kind]
-        return f"expected {words} {context[bound]}, got {shown(value)}"
+        return f"expected {words} {context[bound]:g}, got {shown(value)}"
     if kind in EMPTY:
         return EMPTY[kind]
     if kind == "literal_error":

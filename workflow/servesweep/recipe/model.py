@@ -19,5 +19,5 @@ class ModelSection(Section):
     )
     served_name: str | None = Field(
         default=None,
-        description="Name under which the model is served; default: the engine's argument or the directory's name.",
+        description="Name that the model is served under; default: the engine's argument, the directory's.",
     )

@@ -67,7 +67,9 @@ class Recipe(Section):
         if self.roles is not None and self.replicas is not None:
             raise fault("roles and replicas are two spellings of the workers: keep one", "replicas")
         if self.roles is None and self.replicas is None:
-            raise fault("the workers are missing: say roles (prefill and decode, or agg) or replicas", "roles")
+            raise fault(
+                "the workers are missing: say roles (prefill and decode, or agg) or replicas", "roles"
+            )
         if self.replicas is None:
             for key in ("nodes_per_replica", "framework_args", "router"):
                 if getattr(self, key) is not None:

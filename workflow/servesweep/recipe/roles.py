@@ -18,7 +18,7 @@ class RoleSection(Section):
     """One role: nodes, workers, GPUs of a worker, environment and the engine's own arguments."""
 
     nodes: int | Literal["colocate"] = Field(
-        description="Nodes reserved for the role; `colocate` (decode only) takes the GPUs that prefill leaves free."
+        description="Nodes reserved for the role; `colocate` gives decode the GPUs that prefill leaves free."
     )
     workers: int = Field(default=1, ge=1, description="Number of workers.")
     gpus: int | None = Field(
@@ -64,9 +64,7 @@ class RolesSection(Section):
         if not present:
             raise ValueError("at least one role is needed: prefill and decode, or agg")
         if "agg" in present and len(present) > 1:
-            raise ValueError(
-                f"{listed(present)} are mixed: a recipe has prefill and decode, or agg alone"
-            )
+            raise ValueError(f"{listed(present)} are mixed: a recipe has prefill and decode, or agg alone")
         if present in (["prefill"], ["decode"]):
             missing = "decode" if present == ["prefill"] else "prefill"
             raise ValueError(f"{present[0]} alone serves nothing: the role {missing} is missing")
@@ -74,7 +72,7 @@ class RolesSection(Section):
             if role.nodes == "colocate" and mode != "decode":
                 raise fault("only decode can colocate", mode, "nodes")
         if self.decode and self.prefill and self.decode.nodes == "colocate":
-            bare = [mode for mode, role in self.items() if role.gpus is None]
+            bare = [f"roles.{mode}.gpus" for mode, role in self.items() if role.gpus is None]
             if bare:
-                raise fault(f"colocate needs gpus on both roles; {listed(bare)} has none", "decode", "nodes")
+                raise fault(f"colocate needs the GPUs of a worker: say {listed(bare)}", "decode", "nodes")
         return self

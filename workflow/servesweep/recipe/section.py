@@ -24,7 +24,8 @@ PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class Section(BaseModel):
     """A strict, immutable block of a recipe: unknown keys and coerced types are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    # Without the last, .inf would come back from plan.json as null.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, ser_json_inf_nan="constants")
 
 
 def fault(sentence: str, *key: str | int) -> PydanticCustomError:
@@ -35,7 +36,9 @@ def fault(sentence: str, *key: str | int) -> PydanticCustomError:
 def _environment_value(value: Any) -> str:
     """Accept what YAML reads as text or number; a boolean has no one spelling in an environment."""
     if isinstance(value, bool):
-        raise ValueError(f'programs read true and false in many spellings: write the text meant, as "{int(value)}"')
+        raise ValueError(
+            f'programs read true and false in many spellings: write the text meant, as "{int(value)}"'
+        )
     if value is None:
         raise ValueError('the variable has no value: write "" for empty text')
     if isinstance(value, int | float | str):

@@ -31,17 +31,17 @@ def read_section(model: type[M], data: Any, variant: Variant, prefix: KeyPath) -
     Raises:
         RecipeError: with one problem for each key at fault.
     """
-    # One sentence a key: a key without a value has others as a consequence.
-    problems: dict[KeyPath, Problem] = {}
-    for path in _empty_keys(model, data):
-        at = (*prefix, *path)
-        problems[at] = variant.problem(at, "the key has no value: write one, or remove the key")
+    empty = [(*prefix, *path) for path in _empty_keys(model, data)]
+    problems: dict[KeyPath, Problem] = {
+        at: variant.problem(at, "the key has no value: write one, or remove the key") for at in empty
+    }
     try:
         section = model.model_validate(data)
     except ValidationError as error:
         for detail in error.errors(include_url=False):
             at = _path(variant, prefix, detail)
-            if not any(at[: len(path)] == path for path in problems):
+            # Whatever else is said about a key without a value, or about what holds it, follows from that.
+            if not any(at[: len(path)] == path or path[: len(at)] == at for path in empty):
                 problems[at] = variant.problem(at, explain(model, detail))
     else:
         if not problems:
@@ -75,11 +75,12 @@ def _path(variant: Variant, prefix: KeyPath, detail: ErrorDetails) -> KeyPath:
 def _real_path(data: Any, loc: KeyPath) -> KeyPath:
     """Drop from pydantic's location what the file does not have (names of union members, `[key]`)."""
     path: list[str | int] = []
-    here = data
+    here: Any = data
     for step in loc:
-        if (isinstance(here, dict) and step in here) or (
-            isinstance(here, list) and isinstance(step, int) and step < len(here)
-        ):
+        known = (
+            step in here if isinstance(here, dict) else isinstance(here, list) and step in range(len(here))
+        )
+        if known:
             here = here[step]
         elif step != loc[-1] or step == "[key]" or not isinstance(here, dict):
             continue

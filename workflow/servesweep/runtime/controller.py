@@ -10,13 +10,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from servesweep.evidence.files import write_atomically
+from servesweep.evidence.files import RunFiles, write_atomically
 from servesweep.evidence.points import read_json
+from servesweep.plan.plan import Plan, plan_text
 from servesweep.plan.table import RESULTS, SweepTable, write_sweep_list
 from servesweep.recipe.problems import RecipeError
+from servesweep.runtime.processes import start_time
 
 STATE = Path(".snakemake")
-RECORD = STATE / "servesweep-controller.json"
+# One record each: `snakemake report` may run beside a sweep, and must not be taken for the lock's owner.
+RECORDS = STATE / "servesweep-controllers"
 
 
 def open_table(config: Mapping[str, Any], inside_job: bool, dry_run: bool) -> SweepTable:
@@ -32,38 +35,53 @@ def open_table(config: Mapping[str, Any], inside_job: bool, dry_run: bool) -> Sw
     return table
 
 
+def is_finished(plan: Plan) -> bool:
+    """Whether the configuration, as it is now, has the record of a finished run."""
+    return read_json(RunFiles(RESULTS / plan.configuration).run).get("digest") == plan.digest
+
+
 def begin(table: SweepTable) -> None:
     """Note which process controls this directory, and which configurations the sweep has."""
-    pid = os.getpid()
-    record = {"host": socket.gethostname(), "pid": pid, "started": _start_time(pid)}
-    write_atomically(RECORD, json.dumps(record) + "\n")
+    note_controller()
+    for configuration, plan in table.plans.items():
+        # Validation runs once a recipe: whoever removes results/<configuration> still has a valid record.
+        path = RunFiles(RESULTS / configuration).plan
+        if read_json(path).get("digest") != plan.digest:
+            write_atomically(path, plan_text(plan))
     write_atomically(RESULTS / "sweep.json", write_sweep_list(table))
 
 
+def note_controller() -> None:
+    """Write this process down as one that may hold the lock of the current directory."""
+    pid, host = os.getpid(), socket.gethostname()
+    record = {"host": host, "pid": pid, "started": start_time(pid)}
+    write_atomically(RECORDS / f"{host}-{pid}.json", json.dumps(record) + "\n")
+
+
 def release_stale_lock() -> bool:
-    """Remove Snakemake's lock where the process that took it is certainly dead; returns whether it did.
+    """Remove Snakemake's lock where every process that may have taken it is certainly dead; returns whether.
 
     Snakemake's lock does not tell its owner, so a controller ended by `kill -9` would block this directory
-    until somebody types --unlock. Only an owner recorded on this host, and gone, is taken for dead.
+    until somebody types --unlock. Only owners recorded on this host, and gone, are taken for dead.
     """
     locks = list((STATE / "locks").glob("*.lock"))
-    record = read_json(RECORD)
-    if not locks or record.get("host") != socket.gethostname() or not isinstance(record.get("pid"), int):
+    records = list(RECORDS.glob("*.json"))
+    stale = bool(locks and records) and all(_is_dead(read_json(record)) for record in records)
+    if locks and not stale:
         return False
-    if _start_time(record["pid"]) == record.get("started"):
-        return False
-    for lock in locks:
-        lock.unlink(missing_ok=True)
-    print(
-        "An earlier controller was killed: its lock is removed, and its unfinished runs are run again.",
-        file=sys.stderr,
-    )
-    return True
+    # Without a lock the records of earlier controllers tell nothing more.
+    for path in (*locks, *records):
+        path.unlink(missing_ok=True)
+    if stale:
+        print(
+            "An earlier controller was killed: its lock is removed, and its unfinished runs are run again.",
+            file=sys.stderr,
+        )
+    return stale
 
 
-def _start_time(pid: int) -> str | None:
-    """Start of a process in clock ticks since boot (proc(5), field 22); None where there is no such process."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return None
+def _is_dead(record: Mapping[str, Any]) -> bool:
+    pid = record.get("pid")
+    if record.get("host") != socket.gethostname() or not isinstance(pid, int):
+        return False
+    return start_time(pid) != record.get("started")

@@ -1,4 +1,4 @@
-"""The health gate: every worker ready, every worker known to the frontend, the right model, one real answer."""
+"""The health gate: every worker ready and known to the frontend, the right model, one real answer."""
 
 from __future__ import annotations
 
@@ -161,6 +161,7 @@ def verdict_record(plan: Plan, verdict: dict[str, Any]) -> dict[str, Any]:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
         "schema": 1,
+        "open": True,
         "configuration": plan.configuration,
         "served_model": plan.served_model,
         "at": now,

@@ -19,10 +19,18 @@ async def answers(session: aiohttp.ClientSession, address: str, probe: Probe) ->
             timeout = aiohttp.ClientTimeout(total=PROBE_SECONDS)
             async with session.get(f"http://{address}:{probe.port}{probe.path}", timeout=timeout) as response:
                 return response.status == 200
-        _, writer = await asyncio.wait_for(asyncio.open_connection(address, probe.port), PROBE_SECONDS)
-        writer.close()
-        with contextlib.suppress(OSError):
-            await writer.wait_closed()
     except (OSError, aiohttp.ClientError, TimeoutError):
         return False
+    return await accepts(address, probe.port)
+
+
+async def accepts(address: str, port: int) -> bool:
+    """Whether a process listens on a port, within PROBE_SECONDS."""
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(address, port), PROBE_SECONDS)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
     return True

@@ -11,7 +11,7 @@ from typing import TextIO
 
 
 class Story:
-    """Called with a line, tells it everywhere; a terminal that is gone does not matter."""
+    """Called with a line, tells it everywhere; a terminal that is gone, or a full disk, does not matter."""
 
     def __init__(self, name: str, log: Path | None) -> None:
         self._name, self._path = name, log
@@ -19,22 +19,30 @@ class Story:
 
     def __enter__(self) -> Story:
         if self._path is not None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._log = self._path.open("a", buffering=1)
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._log = self._path.open("a", buffering=1)
+            except OSError as error:
+                self(f"no log is kept: {self._path}: {error.strerror}")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._log is not None:
-            self._log.close()
+            with contextlib.suppress(OSError):
+                self._log.close()
 
     def __call__(self, line: str) -> None:
         """Tell one line."""
         now = datetime.now().strftime("%H:%M:%S")
-        if self._log is not None:
-            with contextlib.suppress(OSError):
-                self._log.write(f"{now} {line}\n")
-        with contextlib.suppress(OSError):
-            sys.stderr.write(f"{now} {self._name}: {line}\n")
-            sys.stderr.flush()
+        _tell(self._log, f"{now} {line}\n")
+        _tell(sys.stderr, f"{now} {self._name}: {line}\n")
+
+
+def _tell(place: TextIO | None, text: str) -> None:
+    # A closed stream is a ValueError, a terminal that hung up an OSError.
+    with contextlib.suppress(OSError, ValueError):
+        if place is not None:
+            place.write(text)
+            place.flush()

@@ -17,6 +17,7 @@ from pydantic import Field
 from servesweep.plan.plan import Step
 from servesweep.runtime.launchers import Launcher
 from servesweep.runtime.launchers.launcher import base_environment
+from servesweep.runtime.probing import accepts
 from servesweep.topology.deployment import Value
 
 TERM_GRACE_SECONDS = 10.0
@@ -57,19 +58,31 @@ class Running:
 class Supervisor:
     """Starts steps, notices the first critical exit, ends everything."""
 
-    def __init__(self, launcher: Launcher, logs: Path, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        launcher: Launcher,
+        logs: Path,
+        say: Callable[[str], None],
+        failed: asyncio.Future[Failure] | None = None,
+    ) -> None:
         self.launcher = launcher
         self.logs = logs
         self.say = say
         self.stage = "allocation"
         self.running: list[Running] = []
-        self.failed: asyncio.Future[Failure] = asyncio.get_running_loop().create_future()
+        self.failed = failed or asyncio.get_running_loop().create_future()
         self._stopping = False
         self._watchers: set[asyncio.Task[None]] = set()
 
     async def start(self, step: Step) -> Running:
-        """Start one step; its exit, unless asked for, is a failure when the step is critical."""
+        """Start one step; its exit, unless asked for, is a failure when the step is critical.
+
+        Raises:
+            StartError: where its program is missing, or its port is another process's.
+            OSError: where its files cannot be written.
+        """
         host = self.launcher.allocation.host(step.node).host
+        await self._check_port(step, host)
         log = self.logs / step.log.format(host=host)
         log.parent.mkdir(parents=True, exist_ok=True)
         for path, text in step.command.files.items():
@@ -99,14 +112,21 @@ class Supervisor:
         self.say(f"started {step.name} on {host}")
         return running
 
+    async def _check_port(self, step: Step, host: str) -> None:
+        """Another server on the port would be taken for the worker, and measured."""
+        address = self.launcher.allocation.host(step.node).address
+        if step.probe is not None and await accepts(address, step.probe.port):
+            raise StartError(step, host, f"another process already listens on port {step.probe.port}")
+
     async def _watch(self, running: Running) -> None:
         code = await running.ended
         if self._stopping:
             return
         failure = self.failure_of(running, code)
-        self.say(failure.message)
         if running.step.critical and not self.failed.done():
             self.failed.set_result(failure)
+        else:
+            self.say(failure.message)
 
     def failure_of(self, running: Running, code: int) -> Failure:
         """Describe the exit of a process."""

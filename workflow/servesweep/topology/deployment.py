@@ -14,7 +14,8 @@ Transport = Literal["dynamo", "http"]
 class Value(BaseModel):
     """An immutable value that is written to files."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Without the last, infinity would come back from a file as null.
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
 
 class Command(Value):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from servesweep.runtime.launchers.launcher import Launcher
+from servesweep.runtime.processes import MARK, end_marked
 
 
 class LocalLauncher(Launcher):
@@ -32,4 +33,6 @@ class LocalLauncher(Launcher):
             os.killpg(pid, signal.SIGTERM)
 
     async def sweep_up(self) -> None:
-        """Nothing: every process is in a session that the supervisor has ended."""
+        """End processes that left their session: they still carry this run's mark."""
+        if MARK in os.environ:
+            end_marked(Path(os.environ[MARK]))

@@ -21,7 +21,7 @@ class SlurmLauncher(Launcher):
         options: Mapping[str, str],
         log: Path | None,
     ) -> list[str]:
-        """Compose the srun; variables are set inside the step, where Slurm's own GPU binding cannot undo them."""
+        """Compose the srun; variables are set inside the step, where Slurm's GPU binding cannot undo them."""
         words = ["srun", f"--jobid={self.allocation.job_id}", "--overlap", "--nodes=1", "--ntasks=1"]
         words += [f"--nodelist={self.allocation.host(node).host}", f"--job-name={name}", "--export=ALL"]
         if log is not None:
@@ -30,7 +30,7 @@ class SlurmLauncher(Launcher):
         return [*words, "env", *(f"{key}={value}" for key, value in env.items()), *argv]
 
     async def terminate(self, name: str, pid: int) -> None:
-        """Signal the step: a SIGTERM to srun itself would kill its task at once, without a chance to end well."""
+        """Signal the step: a SIGTERM to srun itself would kill its task at once, without a good end."""
         for step, step_name in await self._steps():
             if step_name == name:
                 await _output("scancel", "--signal=TERM", step)

@@ -1,0 +1,150 @@
+"""What fails says why, leaves its evidence, and leaves no process behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Processes = Callable[..., dict[int, str]]
+Eventually = Callable[[Callable[[], Any]], Any]
+# A point of several seconds, long enough to be hit in its middle.
+LONG_ANSWERS = {"ttft-ms": 5, "itl-ms": 100}
+LONG_POINTS = {"osl": 32, "random_range_ratio": 1.0, "concurrencies": "1x2", "num_prompts_mult": 1}
+
+
+def signal_one(processes: dict[int, str], number: signal.Signals) -> str:
+    """Signal the oldest of the processes and return its command line."""
+    pid = min(processes)
+    os.kill(pid, number)
+    return processes[pid]
+
+
+@pytest.mark.parametrize(
+    ("fault", "patience", "sentence"),
+    [
+        ("never-healthy", 15, "not healthy after 1.5 s: 0 of 1 workers ready, missing agg_0"),
+        ("empty", 15, "not healthy after 1.5 s: a real request was answered with no tokens"),
+        ("wrong-model:other", 600, "the public API serves ['other'], and not tiny"),
+    ],
+)
+def test_the_health_gate_stays_shut(quick: Any, fault: str, patience: int, sentence: str) -> None:
+    quick.recipe({"fault": fault}, health_check={"max_attempts": patience})
+    done = quick.run()
+    failure = quick.json("failure.json")
+    assert done.returncode == 1
+    assert (failure["stage"], failure["message"]) == ("health_gate", sentence)
+    assert f"FAILED in stage health_gate: {sentence}" in done.stdout
+    assert "Traceback" not in done.stdout
+    assert not quick.exists("run.json")
+    assert quick.exists("logs/n0_agg_w0.out")
+
+
+def test_a_fatal_line_in_a_log_ends_the_waiting(quick: Any) -> None:
+    quick.recipe({"fault": ["never-healthy", "fatal-log:CUDA out of memory"]})
+    assert quick.run().returncode == 1
+    message = quick.json("failure.json")["message"]
+    assert message.startswith("agg_0 printed a fatal line: ")
+    assert "CUDA out of memory" in message
+
+
+def test_a_worker_that_crashes_at_its_start_fails_at_once(quick: Any) -> None:
+    quick.recipe({"fault": "crash-at-start:7"}, health_check={"max_attempts": 10_000})
+    done = quick.run()
+    failure = quick.json("failure.json")
+    assert done.returncode == 1
+    assert failure["message"] == "worker agg_0 on n0 exited with code 7"
+    assert (failure["exit_code"], failure["log"]) == (7, "logs/n0_agg_w0.out")
+    assert failure["tail"] == ["simulator: told to crash at start."]
+    assert "  | simulator: told to crash at start." in done.stdout
+
+
+def test_a_point_that_hangs_is_not_complete_and_says_so(quick: Any) -> None:
+    # One request of the gate and two of the first point are answered, then every one hangs.
+    quick.recipe({"fault": "hang-after:3"}, benchmark={"request_timeout_s": 1.0})
+    done = quick.run()
+    assert done.returncode == 1
+    assert quick.json("points/c1/result.json")["valid"] is True
+    assert not quick.exists("points/c2/result.json")
+    assert quick.json("points/c2/invalid.json")["reasons"]
+    failure = quick.json("failure.json")
+    assert failure["stage"] == "benchmark"
+    assert failure["message"].startswith("1 of 2 points not valid: c2 (")
+    assert failure["log"] == "logs/benchmark_c2.log"
+
+
+def test_a_killed_worker_ends_the_run(quick: Any, processes: Processes, eventually: Eventually) -> None:
+    quick.recipe(LONG_ANSWERS, benchmark=LONG_POINTS)
+    run = quick.start()
+    eventually(lambda: quick.exists("points/c1/progress.json"))
+    signal_one(processes(quick.project.root, "servesweep.simulator"), signal.SIGKILL)
+    out, _ = run.communicate(timeout=60)
+    failure = quick.json("failure.json")
+    assert run.returncode == 1, out
+    assert failure["message"] == "worker agg_0 on n0 was ended by SIGKILL"
+    assert (failure["stage"], failure["signal"]) == ("benchmark", "SIGKILL")
+    assert failure["log"] == "logs/n0_agg_w0.out"
+    assert not quick.exists("run.json")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_run_keeps_its_evidence(quick: Any, eventually: Eventually, number: signal.Signals) -> None:
+    quick.recipe(LONG_ANSWERS, benchmark=LONG_POINTS)
+    run = quick.start()
+    eventually(lambda: quick.exists("points/c1/progress.json"))
+    run.send_signal(number)
+    out, _ = run.communicate(timeout=60)
+    assert run.returncode == 1, out
+    assert quick.json("failure.json")["message"].startswith(f"stopped by {number.name}")
+    assert quick.exists("recipe.lock.yaml")
+    assert quick.exists("logs/allocation.log")
+    assert not quick.exists("run.json")
+
+
+def test_a_run_stopped_while_it_starts_keeps_its_evidence(quick: Any, eventually: Eventually) -> None:
+    quick.recipe({"fault": "never-healthy"})
+    run = quick.start()
+    eventually(lambda: quick.exists("logs/n0_agg_w0.out"))
+    run.send_signal(signal.SIGTERM)
+    out, _ = run.communicate(timeout=60)
+    assert run.returncode == 1, out
+    assert quick.json("failure.json")["message"].startswith("stopped by SIGTERM")
+
+
+def test_a_port_that_is_taken_is_told_and_not_measured(quick: Any) -> None:
+    with socket.create_server(("127.0.0.1", 6100)):
+        done = quick.run()
+    assert done.returncode == 1
+    message = quick.json("failure.json")["message"]
+    assert message == "agg_0 could not be started on n0: another process already listens on port 6100"
+
+
+def test_what_cannot_be_written_is_one_sentence(quick: Any) -> None:
+    quick.validate()
+    (quick.project.root / "results/quick/deployment.json").mkdir()
+    done = quick.run()
+    assert done.returncode == 1
+    assert quick.json("failure.json")["message"].endswith("deployment.json: Is a directory")
+    assert "Traceback" not in done.stdout
+
+
+def test_a_plan_that_is_missing_is_one_sentence(quick: Any) -> None:
+    (quick.project.root / "results/quick").mkdir(parents=True)
+    done = quick.project.servesweep("run", "results/quick", "--launcher", "local")
+    assert (done.returncode, done.stdout.count("\n")) == (1, 1)
+    assert "no such plan" in done.stdout
+
+
+def test_the_logs_of_every_attempt_are_kept(quick: Any) -> None:
+    quick.recipe({"fault": "crash-at-start"})
+    for _ in range(3):
+        quick.run()
+    assert quick.project.files("quick/logs*/n0_agg_w0.out") == [
+        "quick/logs.1/n0_agg_w0.out",
+        "quick/logs.2/n0_agg_w0.out",
+        "quick/logs/n0_agg_w0.out",
+    ]

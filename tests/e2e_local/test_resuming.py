@@ -1,0 +1,149 @@
+"""What was interrupted goes on where it stopped: finished points are never measured twice."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+Processes = Callable[..., dict[int, str]]
+Eventually = Callable[[Callable[[], Any]], Any]
+LONG_ANSWERS = {"ttft-ms": 5, "itl-ms": 100}
+LONG_POINTS = {"osl": 32, "random_range_ratio": 1.0, "concurrencies": "1x2", "num_prompts_mult": 1}
+
+
+def start_snakemake(quick: Any) -> Any:
+    return quick.project.start("--config", "recipes=config/recipes")
+
+
+def statuses(quick: Any) -> dict[str, str]:
+    rows = csv.DictReader((quick.project.root / "results/summary.csv").open())
+    return {row["point"]: row["status"] for row in rows}
+
+
+def test_after_a_killed_client_only_its_point_is_measured_again(
+    quick: Any, processes: Processes, eventually: Eventually
+) -> None:
+    quick.recipe(LONG_ANSWERS, benchmark=LONG_POINTS)
+    sweep = start_snakemake(quick)
+    client = eventually(
+        lambda: processes(quick.project.root, "servesweep.loadgen " + str(_load(quick, "c2")))
+    )
+    os.kill(min(client), signal.SIGKILL)
+    out, _ = sweep.communicate(timeout=120)
+    assert sweep.returncode == 1, out
+    assert quick.json("failure.json")["message"] == "1 of 2 points not valid: c2 (no result)"
+    assert not quick.exists("run.json")
+    # `onerror` has written the tables.
+    assert statuses(quick) == {"c1": "valid", "c2": "failed"}
+    assert (quick.project.root / "results/report.html").exists()
+    before = quick.kept("points/c1/*")
+
+    again = quick.snakemake()
+    assert again.returncode == 0, again.stdout
+    assert quick.kept("points/c1/*") == before
+    assert quick.exists("run.json")
+    assert not quick.exists("failure.json")
+    assert statuses(quick) == {"c1": "valid", "c2": "valid"}
+
+
+def _load(quick: Any, point: str) -> Any:
+    return quick.project.root.resolve() / "results/quick/points" / point / "load.json"
+
+
+def test_a_further_concurrency_measures_the_new_point_alone(quick: Any) -> None:
+    assert quick.run().returncode == 0
+    before = quick.kept("points/*/*")
+    quick.recipe(benchmark={"concurrencies": "1x2x3"})
+    done = quick.run()
+    assert done.returncode == 0, done.stdout
+    after = quick.kept("points/*/*")
+    assert {name: after[name] for name in before} == before
+    assert quick.json("points/c3/result.json")["valid"] is True
+    assert quick.json("run.json")["points"] == ["c1", "c2", "c3"]
+
+
+def test_broken_and_foreign_results_are_set_aside_and_measured_again(quick: Any) -> None:
+    assert quick.run().returncode == 0
+    root = quick.project.root / "results/quick"
+    whole = (root / "points/c1/result.json").read_text()
+    (root / "points/c1/result.json").write_text(whole[: len(whole) // 2])
+    foreign = quick.json("points/c2/result.json") | {"digest": "0" * 16}
+    (root / "points/c2/result.json").write_text(json.dumps(foreign))
+    (root / "allocation.json").write_text("{")
+    done = quick.run()
+    assert done.returncode == 0, done.stdout
+    for point in ("c1", "c2"):
+        assert f"the earlier result of {point} does not count any more" in done.stdout
+        assert quick.json(f"points/{point}/result.json")["valid"] is True
+    assert quick.json("points/c2/result.stale.json") == foreign
+
+
+def test_when_every_point_is_there_nothing_is_started(quick: Any) -> None:
+    assert quick.run().returncode == 0
+    (quick.project.root / "results/quick/run.json").unlink()
+    before = quick.kept("points/*/*")
+    done = quick.run()
+    assert (done.returncode, "nothing to start" in done.stdout) == (0, True)
+    assert quick.kept("points/*/*") == before
+    assert quick.exists("run.json")
+
+
+def test_after_ctrl_c_the_same_command_goes_on(
+    quick: Any, processes: Processes, eventually: Eventually
+) -> None:
+    quick.recipe(LONG_ANSWERS, benchmark=LONG_POINTS)
+    sweep = start_snakemake(quick)
+    eventually(lambda: quick.exists("points/c2/progress.json"))
+    os.killpg(sweep.pid, signal.SIGINT)
+    out, _ = sweep.communicate(timeout=120)
+    assert sweep.returncode != 0, out
+    eventually(lambda: not processes(quick.project.root))
+    assert quick.json("failure.json")["message"].startswith("stopped by SIGINT")
+    before = quick.kept("points/c1/*")
+    again = quick.snakemake()
+    assert again.returncode == 0, again.stdout
+    assert quick.kept("points/c1/*") == before
+
+
+def test_after_kill_9_of_the_controller_the_same_command_finishes(
+    quick: Any, processes: Processes, eventually: Eventually
+) -> None:
+    quick.recipe(LONG_ANSWERS | {"itl-ms": 400}, benchmark=LONG_POINTS | {"concurrencies": "2x1"})
+    sweep = start_snakemake(quick)
+    eventually(lambda: quick.exists("points/c1/progress.json"))
+
+    # While it lives its lock is its own, also after a report was made beside it.
+    assert quick.snakemake("report").returncode == 0
+    second = quick.snakemake()
+    assert (second.returncode, "LockException" in second.stdout) == (1, True)
+    assert "An earlier controller was killed" not in second.stdout
+
+    sweep.kill()
+    sweep.communicate(timeout=60)
+    orphan = processes(quick.project.root, "servesweep run ")
+    assert orphan
+    before = quick.kept("points/c2/*")
+    again = quick.snakemake()
+    assert again.returncode == 0, again.stdout
+    assert "An earlier controller was killed: its lock is removed" in again.stdout
+    assert "of an earlier controller still runs quick: ending it" in again.stdout
+    assert quick.kept("points/c2/*") == before
+    assert quick.json("points/c1/result.json")["valid"] is True
+
+
+def test_a_killed_supervisor_leaves_nothing_that_the_next_run_does_not_end(
+    quick: Any, processes: Processes, eventually: Eventually
+) -> None:
+    quick.recipe(LONG_ANSWERS, benchmark=LONG_POINTS)
+    run = quick.start()
+    eventually(lambda: quick.exists("points/c1/progress.json"))
+    run.kill()
+    run.communicate(timeout=60)
+    # The kernel ends what the supervisor had started itself, the engine above all.
+    eventually(lambda: not processes(quick.project.root, "servesweep.simulator"))
+    done = quick.run()
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,117 @@
+"""Options of every engine: how they are written, and what is said when they are wrong."""
+
+from typing import Any
+
+import pytest
+
+from servesweep.engines import ENGINES
+from servesweep.recipe.problems import RecipeError
+from servesweep.recipe.source import parse
+from servesweep.recipe.validation import read_section
+from servesweep.recipe.variants import expand
+
+
+def read(engine: str, written: str) -> Any:
+    (variant,) = expand(parse(f"engine:\n  type: {engine}\n  {written}\n", "r.yaml"))
+    data = {key: value for key, value in variant.data["engine"].items() if key != "type"}
+    return read_section(ENGINES[engine].Options, data, variant, ("engine",))
+
+
+RIGHT: list[tuple[str, str, str, Any]] = [
+    ("mocker", "engine_type: sglang", "engine_type", "sglang"),
+    ("mocker", "speedup_ratio: 10", "speedup_ratio", 10),
+    ("mocker", "num_gpu_blocks_override: 64", "num_gpu_blocks_override", 64),
+    ("mocker", "max_num_seqs: 8", "max_num_seqs", 8),
+    ("mocker", "max_num_batched_tokens: 512", "max_num_batched_tokens", 512),
+    ("mocker", "data_parallel_size: 2", "data_parallel_size", 2),
+    ("mocker", "block_size: 64", "block_size", 64),
+    ("mocker", "startup_time: 0.5", "startup_time", 0.5),
+    ("mocker", "decode_speedup_ratio: 2.5", "decode_speedup_ratio", 2.5),
+    ("vllm", "connector: nixl", "connector", "nixl"),
+    ("vllm", "connector: null", "connector", None),
+    ("command", "argv: [serve, '{port}']", "argv", ("serve", "{port}")),
+    ("command", "argv: [a, '--at={port}']\n  health: /ready", "health", "/ready"),
+]
+
+WRONG: list[tuple[str, str, str]] = [
+    ("mocker", "engine_type: 3", 'engine_type: expected text, got the number 3: write it in quotes, "3"'),
+    ("mocker", "speedup_ratio: 0", "speedup_ratio: expected a number above 0, got 0"),
+    ("mocker", "num_gpu_blocks_override: 0", "num_gpu_blocks_override: expected a number from 1, got 0"),
+    ("mocker", "max_num_seqs: many", "max_num_seqs: expected a whole number, got 'many'"),
+    ("mocker", "max_num_batched_tokens: 1.5", "max_num_batched_tokens: expected a whole number, got 1.5"),
+    ("mocker", "data_parallel_size: 0", "data_parallel_size: expected a number from 1, got 0"),
+    ("mocker", "block_size: ", "block_size: the key has no value: write one, or remove the key"),
+    ("mocker", "startup_time: -1", "startup_time: expected a number from 0, got -1"),
+    ("mocker", "decode_speedup_ratio: [2]", "decode_speedup_ratio: expected a number, got a list"),
+    ("mocker", "speedup: 3", "speedup: unknown key; did you mean speedup_ratio?"),
+    ("sglang", "tp: 3", "tp: unknown key; nothing can be set here"),
+    ("simulator", "ttft-ms: 3", "ttft-ms: unknown key; nothing can be set here"),
+    ("vllm", "connector: mooncake", "connector: expected nixl, got 'mooncake'"),
+    ("command", "argv: serve {port}", "argv: expected a list, got 'serve {port}'"),
+    ("command", "argv: []", "argv: the list is empty"),
+    ("command", "argv: [serve]",
+     "argv: {port} is not used: the server would not listen where it is looked for"),
+    ("command", "argv: ['{port}', 3]", 'argv[1]: expected text, got the number 3: write it in quotes, "3"'),
+    ("command", "argv: ['{port}']\n  health: ready", "health: expected a path such as /health, got 'ready'"),
+    ("command", "health: /ready", "argv: required key is missing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("engine", "written", "name", "meant"), RIGHT)
+def test_an_option_is_read(engine: str, written: str, name: str, meant: Any) -> None:
+    assert getattr(read(engine, written), name) == meant
+
+
+@pytest.mark.parametrize(("engine", "written", "sentence"), WRONG)
+def test_a_fault_is_one_line(engine: str, written: str, sentence: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        read(engine, written)
+    assert str(caught.value).partition(": ")[2] == f"engine.{sentence}"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_tables_above_name_every_option(engine: str) -> None:
+    options = set(ENGINES[engine].Options.model_fields)
+    assert options == {row[2] for row in RIGHT if row[0] == engine}
+    wrong = {row[2].partition(":")[0].partition("[")[0] for row in WRONG if row[0] == engine}
+    assert options <= wrong
+
+
+def test_every_engine_says_where_it_works() -> None:
+    assert {name: sorted(engine.transports) for name, engine in ENGINES.items()} == {
+        "simulator": ["http"],
+        "mocker": ["dynamo"],
+        "command": ["http"],
+        "sglang": ["dynamo", "http"],
+        "vllm": ["dynamo", "http"],
+    }
+    assert [name for name, engine in ENGINES.items() if engine.spans_nodes] == ["sglang", "vllm"]
+
+
+@pytest.mark.parametrize("engine", ["sglang", "vllm", "mocker", "simulator"])
+def test_arguments_that_the_topology_decides_are_refused_in_any_spelling(engine: str) -> None:
+    for name in ENGINES[engine].reserved:
+        written = name.replace("-", "_")
+        ((key, sentence),) = ENGINES[engine].refusals("agg", {written: 1, "other": 2}, None)  # type: ignore[arg-type]
+        assert key == f"args.{written}"
+        assert sentence == "servesweep sets this argument itself from the topology: remove it"
+
+
+@pytest.mark.parametrize(
+    ("engine", "words", "nodes", "expected"),
+    [
+        ("sglang", ("--tp", "8"), 2, []),
+        ("sglang", ("--port", "1"), 1, ["framework_args"]),
+        ("sglang", ("--port=1",), 1, ["framework_args"]),
+        ("sglang", ("--portal", "1"), 1, []),
+        ("sglang", ("--nnodes", "1"), 1, []),
+        ("sglang", ("--dist-init-addr=x",), 2, ["framework_args"]),
+        ("vllm", ("--headless",), 2, ["framework_args"]),
+        ("vllm", ("--master_addr", "x"), 2, ["framework_args"]),
+        ("simulator", (), 2, ["nodes_per_replica"]),
+    ],
+)
+def test_free_form_arguments_of_a_replica(
+    engine: str, words: tuple[str, ...], nodes: int, expected: list[str]
+) -> None:
+    assert [key for key, _ in ENGINES[engine].replica_refusals(words, nodes)] == expected

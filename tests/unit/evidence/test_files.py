@@ -1,0 +1,60 @@
+"""Files that the world sees are there as a whole or not at all."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from servesweep.evidence.files import RunFiles, write_atomically
+
+
+def test_names_of_a_configurations_files() -> None:
+    files = RunFiles(Path("results/demo"))
+    assert files.plan == Path("results/demo/plan.json")
+    assert files.result("c4") == Path("results/demo/points/c4/result.json")
+    assert files.invalid("c4") == Path("results/demo/points/c4/invalid.json")
+    assert files.logs == Path("results/demo/logs")
+
+
+def test_a_file_is_written_with_its_directories_and_can_be_read_by_others(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "run.json"
+    write_atomically(path, "größer\n")
+    assert path.read_text(encoding="utf-8") == "größer\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert os.listdir(path.parent) == ["run.json"]  # noqa: PTH208 - hidden files too
+
+
+def test_the_old_file_is_replaced_and_not_changed(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    write_atomically(path, "old")
+    with path.open() as reader:
+        write_atomically(path, "new")
+        assert reader.read() == "old"
+    assert path.read_text() == "new"
+
+
+def test_the_old_file_survives_a_disk_that_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.json"
+    write_atomically(path, "old")
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["run.json"]  # noqa: PTH208 - hidden files too
+
+
+def test_no_part_is_left_where_the_writer_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(handle: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(tmp_path / "run.json", "new")
+    assert os.listdir(tmp_path) == []  # noqa: PTH208 - hidden files too

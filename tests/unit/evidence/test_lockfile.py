@@ -1,0 +1,125 @@
+"""The lockfile: the recipe as it was written, and what came of it."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from servesweep.evidence.files import RunFiles
+from servesweep.evidence.lockfile import integrity, recipe_text, write_lockfile
+from servesweep.plan.plan import Plan
+from servesweep.plan.sweep import RecipeFile, read_recipe_file
+
+METRICS = {
+    "output_throughput_tok_s": 1234.5,
+    "output_tok_s_per_gpu": 154.3,
+    "output_tok_s_per_user": 77.25,
+    "p99_ttft_ms": 41.5,
+    "p99_itl_ms": 9.75,
+    "p50_ttft_ms": 30.0,
+}
+
+
+def measured(files: RunFiles, plan: Plan, keep: Any) -> None:
+    """Two of three points, on one node."""
+    keep(
+        files.allocation,
+        {"job_id": "17", "hosts": [{"name": "n0", "host": "gpu07"}, {"name": "n1", "host": "gpu08"}]},
+    )
+    keep(files.logs / "resource_snapshot.json", {"version": 1, "gpus": {"backend_total": 8}})
+    for point in plan.points[:2]:
+        keep(files.result(point.id), {"valid": True, "digest": point.digest, "metrics": METRICS})
+    keep(files.invalid("c16"), {"reasons": ["3 of 160 requests failed"]})
+    keep(files.failure, {"message": "point c16 does not count: 3 of 160 requests failed"})
+
+
+def lock_of(path: Path) -> dict[str, Any]:
+    data: dict[str, Any] = yaml.safe_load(path.read_text())["lock"]
+    return data
+
+
+def test_the_recipe_stands_in_it_as_it_was_written_with_its_comments(plan: Plan, files: RunFiles) -> None:
+    path = write_lockfile(files.root, plan)
+    assert path == Path("results/demo/recipe.lock.yaml")
+    assert path.read_text().startswith(Path("demo.yaml").read_text() + "\nlock:\n")
+
+
+def test_what_came_of_it(plan: Plan, files: RunFiles, keep: Any) -> None:
+    measured(files, plan, keep)
+    lock = lock_of(write_lockfile(files.root, plan))
+    assert lock["results"] == {
+        "c1": {"status": "valid", **{name: METRICS[name] for name in METRICS if name != "p50_ttft_ms"}},
+        "c4": {"status": "valid", **{name: METRICS[name] for name in METRICS if name != "p50_ttft_ms"}},
+        "c16": {"status": "not valid", "reason": "3 of 160 requests failed"},
+    }
+    assert lock["failure"] == "point c16 does not count: 3 of 160 requests failed"
+    assert lock["resource_snapshot"] == {"version": 1, "gpus": {"backend_total": 8}}
+    assert lock["slurm"] == {
+        "job_id": "17",
+        "cluster": "bench",
+        "account": "lab",
+        "partition": "batch",
+        "nodelist": "gpu07,gpu08",
+        "num_nodes": 1,
+        "gpus_per_node": 8,
+    }
+    assert (lock["configuration"], lock["variant"], lock["digest"]) == ("demo", None, plan.digest)
+
+
+def test_a_run_that_left_nothing_has_a_lockfile_too(plan: Plan, files: RunFiles) -> None:
+    lock = lock_of(write_lockfile(files.root, plan))
+    assert {point["status"] for point in lock["results"].values()} == {"not valid"}
+    assert {point["reason"] for point in lock["results"].values()} == {"no result"}
+    assert (lock["slurm"]["job_id"], lock["slurm"]["nodelist"]) == (None, None)
+    assert lock["resource_snapshot"] is None
+
+
+def test_a_result_of_another_load_is_not_taken_in(plan: Plan, files: RunFiles, keep: Any) -> None:
+    keep(files.result("c1"), {"valid": True, "digest": "0" * 16, "metrics": METRICS})
+    assert lock_of(write_lockfile(files.root, plan))["results"]["c1"]["status"] == "not valid"
+
+
+def test_its_integrity_can_be_computed_again_and_tells_a_change(
+    plan: Plan, files: RunFiles, keep: Any
+) -> None:
+    measured(files, plan, keep)
+    path = write_lockfile(files.root, plan)
+    lock = lock_of(path)
+    assert lock["integrity"] == integrity(lock)
+    path.write_text(path.read_text().replace("1234.5", "1234.6", 1))
+    changed = lock_of(path)
+    assert changed["integrity"] != integrity(changed)
+
+
+def test_an_old_lock_is_left_out_wherever_it_stands(plan: Plan, files: RunFiles) -> None:
+    recipe = Path("demo.yaml").read_text()
+    head, tail = recipe[: recipe.index("engine:")], recipe[recipe.index("engine:") :]
+    old = "lock:\n  version: 1\n\n  notes:\n  - a\n  text: |\n    b\n\n    c\n"
+    for text in (recipe + "\n" + old, old + recipe, head + old + tail, recipe + "lock: {version: 1}\n"):
+        Path("demo.yaml").write_text(text)
+        again = recipe_text(Path("demo.yaml"), plan)
+        assert yaml.safe_load(again) == yaml.safe_load(recipe)
+        assert "wiki" in again
+        assert "lock" not in again
+
+
+def test_a_lockfile_of_a_lockfile_is_the_same_recipe(plan: Plan, files: RunFiles) -> None:
+    first = write_lockfile(files.root, plan)
+    Path("again.yaml").write_text(first.read_text())
+    ((_, again),) = read_recipe_file(RecipeFile("again.yaml"), plan.cluster, Path())
+    assert again.digest == plan.digest
+    second = write_lockfile(files.root, again)
+    assert second.read_text().count("lock:") == 1
+    assert second.read_text().startswith(Path("demo.yaml").read_text())
+
+
+def test_where_the_recipe_is_gone_the_resolved_one_stands_in_it(plan: Plan, files: RunFiles) -> None:
+    Path("demo.yaml").unlink()
+    path = write_lockfile(files.root, plan)
+    data = yaml.safe_load(path.read_text())
+    assert (data["schema"], data["name"], data["benchmark"]["concurrencies"]) == (2, "demo", "1x4x16")
+    assert data["roles"] == {"agg": {"nodes": 1}}
+    data.pop("lock")
+    Path("back.yaml").write_text(path.read_text())
+    ((_, again),) = read_recipe_file(RecipeFile("back.yaml"), plan.cluster, Path())
+    assert again.digest == plan.digest

@@ -1,0 +1,100 @@
+"""`servesweep migrate` at a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from servesweep.migration.command import migrate
+
+V1 = "name: x\nresources:\n  gpus_per_node: 8\n  agg_workers: 1\nbenchmark:\n  type: gpqa\n  isl: 1\n"
+V2 = (
+    "schema: 2\nname: x\nresources:\n  gpus_per_node: 8\nengine: sglang\nroles:\n  agg:\n    nodes: 1\n"
+    "    workers: 1\ndynamo:\n  source:\n    pypi: 0.8.0\nbenchmark:\n  type: gpqa\n"
+    "  # migrate: benchmark.isl: 1 is left out: gpqa does not use it\n"
+)
+
+
+@pytest.fixture
+def recipes(tmp_path: Path) -> Path:
+    """Two recipes in a tree, one of them of schema 2, and a file that is none."""
+    tree = tmp_path / "recipes"
+    (tree / "deep").mkdir(parents=True)
+    (tree / "one.yaml").write_text(V1)
+    (tree / "deep" / "two.yml").write_bytes(b"schema: 2\r\nname: y  \n")
+    (tree / "deep" / "compose.yaml").write_text("services: {}\n")
+    (tree / "README.md").write_text("no recipe\n")
+    return tree
+
+
+def run(*words: str | Path) -> Result:
+    return CliRunner().invoke(migrate, [str(word) for word in words])
+
+
+def test_one_file_goes_to_the_terminal_and_its_notes_to_stderr(recipes: Path) -> None:
+    result = run(recipes / "one.yaml")
+    assert (result.exit_code, result.stdout) == (0, V2)
+    note = "benchmark.isl: 1 is left out: gpqa does not use it"
+    assert result.stderr == f"{recipes / 'one.yaml'}: {note}\n"
+    assert (recipes / "one.yaml").read_text() == V1
+
+
+def test_a_tree_is_written_below_another_directory_and_bad_files_do_not_stop_it(recipes: Path) -> None:
+    target = recipes.parent / "new"
+    result = run(recipes, "--output", target)
+    assert result.exit_code == 1
+    assert sorted(str(f.relative_to(target)) for f in target.rglob("*.y*ml")) == ["deep/two.yml", "one.yaml"]
+    assert (target / "one.yaml").read_text() == V2
+    assert (target / "deep" / "two.yml").read_bytes() == b"schema: 2\r\nname: y  \n"
+    assert f"{recipes / 'deep' / 'compose.yaml'}: this is no recipe" in result.stderr
+
+
+def test_in_place_writes_once_keeps_the_mode_and_leaves_no_temporary_file(recipes: Path) -> None:
+    file = recipes / "one.yaml"
+    file.chmod(0o640)
+    (recipes / "link.yaml").symlink_to(file)
+    assert run(recipes / "link.yaml", "--in-place").exit_code == 0
+    assert file.read_text() == V2
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert (recipes / "link.yaml").is_symlink()
+    before = file.stat().st_mtime_ns, file.stat().st_ino
+    assert run(file, "--in-place").exit_code == 0
+    assert (file.stat().st_mtime_ns, file.stat().st_ino) == before
+    assert {f.name for f in recipes.iterdir()} == {"one.yaml", "link.yaml", "deep", "README.md"}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["recipes"], "for several files say --in-place or --output DIR"),
+        (["recipes", "--in-place", "--output", "new"], "say --in-place or --output, not both"),
+    ],
+)
+def test_where_to_write_has_to_be_clear(
+    recipes: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], sentence: str
+) -> None:
+    monkeypatch.chdir(recipes.parent)
+    result = run(*words)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    (tmp_path / "latin.yaml").write_bytes(b"name: \xe9\n")
+    result = run(tmp_path / "missing.yaml", tmp_path / "latin.yaml", "--output", tmp_path / "out")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == [
+        f"{tmp_path / 'missing.yaml'}: the file cannot be read: No such file or directory",
+        f"{tmp_path / 'latin.yaml'}: the file is not UTF-8 text",
+    ]
+
+
+def test_two_files_of_one_name_do_not_overwrite_each_other(recipes: Path) -> None:
+    other = recipes / "deep" / "one.yaml"
+    other.write_text(V1.replace("name: x", "name: z"))
+    result = run(recipes / "one.yaml", other, "--output", recipes.parent / "out")
+    assert result.exit_code == 1
+    assert "another file was written to" in result.stderr
+    assert (recipes.parent / "out" / "one.yaml").read_text() == V2

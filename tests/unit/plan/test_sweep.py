@@ -1,0 +1,281 @@
+"""Which recipes are meant, and the table of their configurations behind the workflow."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from servesweep.plan.plan import Plan, plan_text
+from servesweep.plan.preflight import preflight
+from servesweep.plan.sweep import RecipeFile, find_recipes, read_recipe_file, read_sweep
+from servesweep.plan.table import SweepTable, validate_recipe, write_sweep_list
+from servesweep.recipe.cluster import Cluster
+from servesweep.recipe.problems import RecipeError
+
+PLAIN = """\
+schema: 2
+name: demo
+model: {path: tiny, precision: fp8}
+engine: simulator
+roles: {agg: {nodes: 1}}
+frontend: {type: direct}
+"""
+BASE = "base:\n" + "".join(f"  {line}\n" for line in PLAIN.splitlines())
+FAMILY = BASE + "override_a: {}\noverride_b: {resources: {gpus_per_node: 4}}\n"
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two recipes, a family of variants, and a file that is none."""
+    monkeypatch.chdir(tmp_path)
+    write("config/recipes/one.yaml", PLAIN)
+    write("config/recipes/deep/two.yml", PLAIN)
+    write("config/recipes/family.yaml", FAMILY)
+    write("config/recipes/notes.txt", "not a recipe")
+    write("config/cluster.yaml", "launcher: local\nmodel_paths: {tiny: models/tiny}\n")
+    return tmp_path
+
+
+def write(path: str, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text)
+
+
+def table(recipes: Any = "config/recipes", **config: Any) -> SweepTable:
+    return SweepTable.from_config(
+        {"recipes": recipes, "cluster": "config/cluster.yaml", **config}, inside_job=False
+    )
+
+
+def complaint(**config: Any) -> str:
+    with pytest.raises(RecipeError) as caught:
+        SweepTable.from_config(config, inside_job=False)
+    return str(caught.value)
+
+
+def wildcards(**values: str) -> Any:
+    return SimpleNamespace(**values)
+
+
+def test_a_directory_stands_for_its_recipes_at_any_depth() -> None:
+    assert find_recipes("config/recipes") == [
+        RecipeFile("config/recipes/deep/two.yml"),
+        RecipeFile("config/recipes/family.yaml"),
+        RecipeFile("config/recipes/one.yaml"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ("config/recipes/one.yaml", ["one.yaml"]),
+        ("config/recipes/*.yaml", ["family.yaml", "one.yaml"]),
+        ("config/recipes/**/*.yml", ["deep/two.yml"]),
+        ("config/recipes/one.yaml config/recipes/family.yaml", ["one.yaml", "family.yaml"]),
+        ("config/recipes/one.yaml,config/recipes/family.yaml", ["one.yaml", "family.yaml"]),
+        (["config/recipes/one.yaml", "config/recipes/one.yaml"], ["one.yaml"]),
+    ],
+)
+def test_files_patterns_and_lists_in_their_order_and_each_once(named: Any, expected: list[str]) -> None:
+    assert [recipe.path for recipe in find_recipes(named)] == [f"config/recipes/{name}" for name in expected]
+
+
+def test_a_variant_is_named_after_a_colon() -> None:
+    assert find_recipes("config/recipes/family.yaml:override_a") == [
+        RecipeFile("config/recipes/family.yaml", "override_a")
+    ]
+    assert list(table("config/recipes/family.yaml:override_b").plans) == ["family_b"]
+
+
+def test_selectors_of_one_file_may_overlap() -> None:
+    named = "config/recipes/family.yaml config/recipes/family.yaml:override_a"
+    assert list(table(named).plans) == ["family_a", "family_b"]
+
+
+def test_two_files_may_not_give_one_name() -> None:
+    write("config/recipes/one.yml", PLAIN)
+    with pytest.raises(RecipeError) as caught:
+        table()
+    assert str(caught.value) == (
+        "config/recipes/one.yml: gives one, as config/recipes/one.yaml does: rename one of the files"
+    )
+
+
+def test_every_name_that_means_nothing_is_told() -> None:
+    told = complaint(recipes="config/recipes/on.yaml config/nowhere/ x*.yaml", cluster="config/cluster.yaml")
+    assert told.splitlines() == [
+        f"{name}: no such recipe: no file, no directory, no pattern that matches"
+        for name in ("config/recipes/on.yaml", "config/nowhere/", "x*.yaml")
+    ]
+
+
+def test_a_directory_without_recipes_is_told() -> None:
+    Path("empty").mkdir()
+    told = complaint(recipes="empty", cluster="config/cluster.yaml")
+    assert told == "empty: the directory holds no recipe (*.yaml or *.yml)"
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"recipes": None}, "recipes: no recipe is named: say --config recipes=FILE"),
+        ({"recipes": ""}, "recipes: no recipe is named: say --config recipes=FILE"),
+        ({"recipes": []}, "recipes: no recipe is named: say --config recipes=FILE"),
+        ({}, "recipes: no recipe is named: say --config recipes=FILE"),
+        ({"recipes": 3}, "config: recipes: expected file names, as text or a list, got 3"),
+        ({"recipes": {"a": "b"}}, "config: recipes: expected file names, as text or a list, got a mapping"),
+        ({"recipes": ["a", None]}, "config: recipes: expected file names, as text or a list, got a list"),
+        (
+            {"recipes": "config/recipes", "cluster": None},
+            "config: cluster: the configuration names no cluster: say --config cluster=FILE,"
+            " the cluster file, such as config/local.yaml",
+        ),
+        (
+            {"recipes": "config/recipes", "cluster": "config/clutser.yaml"},
+            "config/clutser.yaml: there is no such file",
+        ),
+    ],
+)
+def test_a_configuration_that_names_nothing_is_told(config: dict[str, Any], expected: str) -> None:
+    assert complaint(**{"cluster": "config/cluster.yaml", **config}) == expected
+
+
+def test_faults_of_all_files_are_told_together() -> None:
+    write("config/recipes/bad.yaml", PLAIN.replace("simulator", "simulater"))
+    write("config/recipes/worse.yaml", "- a\n- b\n")
+    with pytest.raises(RecipeError) as caught:
+        table()
+    assert [line.split(": ")[0] for line in str(caught.value).splitlines()] == [
+        "config/recipes/bad.yaml:4",
+        "config/recipes/worse.yaml:1",
+    ]
+
+
+def test_one_value_is_set_from_outside() -> None:
+    changed = table(set="resources.gpus_per_node=2 name=other")
+    assert {plan.topology.gpus_per_node for plan in changed.plans.values()} == {2}
+    assert {plan.name for plan in changed.plans.values()} == {"other"}
+    assert table(set=["resources.gpus_per_node=2"]).plans["one"].topology.gpus_per_node == 2
+
+
+@pytest.mark.parametrize(
+    ("assignment", "expected"),
+    [
+        ("nothing",
+         "set: 'nothing' has no `=`: write key=value with a dotted key, as roles.decode.workers=4"),
+        ("name.first=x", "set: 'name.first' leads through 'name', which is a value, not a section"),
+        ("roles.agg.workers=two",
+         "config/recipes/one.yaml:5: roles.agg.workers: expected a whole number, got 'two'"),
+        ("rolls=2", "config/recipes/one.yaml:1: rolls: unknown key; did you mean roles?"),
+    ],
+)  # fmt: skip
+def test_a_bad_setting_is_told(assignment: str, expected: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        table("config/recipes/one.yaml", set=[assignment])
+    assert str(caught.value) == expected
+
+
+def test_a_lockfile_is_its_recipe_again() -> None:
+    write("config/recipes/again.yaml", f"{PLAIN}\nlock:\n  version: 2\n  results: {{}}\n")
+    found = table().plans
+    assert found["again"].digest == found["one"].digest
+    write("config/recipes/kin.yaml", f"{FAMILY}\nlock: {{version: 2}}\n")
+    assert [name for name in table().plans if name.startswith("kin")] == ["kin_a", "kin_b"]
+
+
+def test_the_table_knows_where_a_configuration_comes_from() -> None:
+    found = table()
+    assert list(found.plans) == ["deep.two", "family_a", "family_b", "one"]
+    assert found.recipe_file(wildcards(recipe="deep.two")) == "config/recipes/deep/two.yml"
+    assert found.records() == [
+        Path("results/.validated/deep.two.json"),
+        Path("results/.validated/family.json"),
+        Path("results/.validated/one.json"),
+    ]
+    assert found.record(wildcards(configuration="family_b")) == Path("results/.validated/family.json")
+    assert found.run_records()[1] == Path("results/family_a/run.json")
+    assert found.lockfiles()[3] == Path("results/one/recipe.lock.yaml")
+    assert found.recipe_words(wildcards(recipe="family")) == ["config/recipes/family.yaml"]
+    assert json.loads(write_sweep_list(found)) == {"schema": 1, "configurations": list(found.plans)}
+
+
+def test_the_table_hands_requests_and_digests_to_the_rules() -> None:
+    found = table()
+    row = wildcards(configuration="family_b")
+    assert found.digest(row) == found.plans["family_b"].digest
+    assert found.request("nodes")(row) == 1
+    assert found.request("slurm_extra")(row) == "--gpus-per-node=4"
+    # The executor takes 0 for "do not ask" and refuses nothing at all.
+    assert found.request("mem_mb")(row) == 0
+    assert found.request("slurm_account")(row) == ""
+    assert found.digests(wildcards(recipe="family")) == [
+        f"{name}={found.plans[name].digest}" for name in ("family_a", "family_b")
+    ]
+
+
+def test_inside_a_job_only_the_jobs_own_plan_is_read() -> None:
+    whole = table()
+    write("results/family_b/plan.json", plan_text(whole.plans["family_b"]))
+    for recipe in Path("config/recipes").glob("*.yaml"):
+        recipe.unlink()
+    config = {"recipes": "config/recipes", "cluster": "config/cluster.yaml"}
+    inside = SweepTable.from_config(config, inside_job=True)
+    assert inside.plans == {}
+    assert inside.digest(wildcards(configuration="family_b")) == whole.plans["family_b"].digest
+    assert list(inside.plans) == ["family_b"]
+
+
+def test_validation_reads_what_was_named() -> None:
+    words = ["config/recipes/family.yaml:override_b", "config/recipes/one.yaml"]
+    plans = validate_recipe(words, "config/cluster.yaml", ["resources.gpu_type=b200"])
+    assert [(plan.configuration, plan.gpu_type) for plan in plans] == [("family_b", "b200"), ("one", "b200")]
+
+
+def planned(text: str, **site: Any) -> Plan:
+    write("r.yaml", text)
+    cluster = Cluster.model_validate({"launcher": "local", **site})
+    return read_recipe_file(RecipeFile("r.yaml"), cluster, Path())[0][1]
+
+
+def test_preflight_looks_for_the_model() -> None:
+    Path("models/tiny").mkdir(parents=True)
+    alias = {"tiny": "models/tiny", "large": "models/large"}
+    assert preflight(planned(PLAIN, model_paths=alias)) == []
+    assert preflight(planned(PLAIN.replace("path: tiny", "path: models/tiny"))) == []
+    assert preflight(planned(PLAIN.replace("path: tiny", "path: 'hf:org/model'"))) == []
+    assert preflight(planned(PLAIN.replace("path: tiny", "path: tyni"), model_paths=alias)) == [
+        "model.path 'tyni' is no directory, and no alias of the cluster file (there are: large, tiny)"
+    ]
+    assert preflight(planned(PLAIN.replace("path: tiny", "path: large"), model_paths=alias)) == [
+        "model.path 'large' is models/large in the cluster file, and there is no such directory"
+    ]
+
+
+def test_preflight_looks_for_programs_where_they_will_run() -> None:
+    Path("tiny").mkdir()
+    engine = "{type: command, argv: [no-such-server, '{port}']}"
+    missing = PLAIN.replace("engine: simulator", f"engine: {engine}")
+    assert preflight(planned(missing)) == ["program 'no-such-server' is not installed on this machine"]
+    assert preflight(planned(missing, launcher="slurm")) == []
+
+
+def test_a_grid_gives_a_plan_each(plans: Callable[..., list[Plan]]) -> None:
+    grid = (
+        PLAIN.replace("nodes: 1", "nodes: 1, args: {a: '{a}', b: '{b}'}")
+        + "sweep: {a: [1, 2], b: [x, y, z]}\n"
+    )
+    found = plans(grid, head="")
+    assert len(found) == 6
+    assert len({plan.digest for plan in found}) == 6
+    words = [" ".join(plan.steps[0].command.argv) for plan in found]
+    assert [re.findall(r"--[ab] \w", text) for text in words][:2] == [["--a 1", "--b x"], ["--a 1", "--b y"]]
+
+
+def test_a_sweep_of_one_name_twice_is_read_once() -> None:
+    cluster = Cluster(launcher="local")
+    recipes = [RecipeFile("config/recipes/one.yaml"), RecipeFile("config/recipes/one.yaml")]
+    assert list(read_sweep(recipes, cluster, Path("config/recipes"))) == ["one"]

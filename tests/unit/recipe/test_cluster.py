@@ -1,0 +1,86 @@
+"""Every key of the cluster file."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servesweep.plan.sweep import read_cluster
+from servesweep.recipe.cluster import Cluster
+from servesweep.recipe.problems import RecipeError
+
+RIGHT: list[tuple[str, str, Any]] = [
+    ("cluster", "lab", "lab"),
+    ("launcher", "local", "local"),
+    ("container_runtime", "none", "none"),
+    ("default_account", "lab", "lab"),
+    ("default_partition", "batch", "batch"),
+    ("default_time_limit", "00:30:00", 30),
+    ("default_gpu_type", "h100", "h100"),
+    ("gpus_per_node", "4", 4),
+    ("cpus_per_gpu", "12", 12),
+    ("mem_mb_per_node", "512000", 512000),
+    ("use_gpus_per_node_directive", "false", False),
+    ("use_exclusive_sbatch_directive", "true", True),
+    ("visible_devices_env", "ROCR_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
+    ("model_paths", "{tiny: models/tiny}", {"tiny": "models/tiny"}),
+    ("environment", "{NCCL_DEBUG: INFO, N: 1}", {"NCCL_DEBUG": "INFO", "N": "1"}),
+    ("srun_options", '{mpi: pmix, overcommit: ""}', {"mpi": "pmix", "overcommit": ""}),
+]
+
+WRONG: list[tuple[str, str, str]] = [
+    ("cluster", "[lab]", "cluster: expected text, got a list"),
+    ("launcher", "slrum", "launcher: expected local or slurm, got 'slrum'; did you mean slurm?"),
+    ("container_runtime", "docker", "container_runtime: expected none, got 'docker'"),
+    ("default_account", "7", 'default_account: expected text, got the number 7: write it in quotes, "7"'),
+    ("default_partition", "", "default_partition: the key has no value: write one, or remove the key"),
+    ("default_time_limit", "0",
+     "default_time_limit: '0' leaves no time: a time limit is at least one minute"),
+    ("default_gpu_type", "true", "default_gpu_type: expected text, got true"),
+    ("gpus_per_node", "0", "gpus_per_node: expected a number from 1, got 0"),
+    ("cpus_per_gpu", "many", "cpus_per_gpu: expected a whole number, got 'many'"),
+    ("mem_mb_per_node", "512G", "mem_mb_per_node: expected a whole number, got '512G'"),
+    ("use_gpus_per_node_directive", "no", "use_gpus_per_node_directive: expected true or false, got 'no'"),
+    ("use_exclusive_sbatch_directive", "1", "use_exclusive_sbatch_directive: expected true or false, got 1"),
+    ("visible_devices_env", "[A]", "visible_devices_env: expected text, got a list"),
+    ("model_paths", "[a]", "model_paths: expected a mapping, got a list"),
+    ("model_paths", "{tiny: 3}",
+     'model_paths.tiny: expected text, got the number 3: write it in quotes, "3"'),
+    ("environment", "{A: false}",
+     'environment.A: programs read true and false in many spellings: write the text meant, as "0"'),
+    ("srun_options", "{mpi: }", 'srun_options.mpi: write "" for a flag without a value'),
+    ("defualt_partition", "batch", "defualt_partition: unknown key; did you mean default_partition?"),
+]  # fmt: skip
+
+
+def read(tmp_path: Path, text: str) -> Cluster:
+    (tmp_path / "cluster.yaml").write_text(text)
+    return read_cluster(str(tmp_path / "cluster.yaml"))
+
+
+def complaint(tmp_path: Path, text: str) -> str:
+    with pytest.raises(RecipeError) as caught:
+        read(tmp_path, text)
+    return str(caught.value).removeprefix(f"{tmp_path}/")
+
+
+@pytest.mark.parametrize(("key", "written", "meant"), RIGHT)
+def test_a_key_is_read(tmp_path: Path, key: str, written: str, meant: Any) -> None:
+    assert getattr(read(tmp_path, f"# a site\n{key}: {written}\n"), key) == meant
+
+
+@pytest.mark.parametrize(("key", "written", "sentence"), WRONG)
+def test_a_fault_is_one_line(tmp_path: Path, key: str, written: str, sentence: str) -> None:
+    assert complaint(tmp_path, f"# a site\n{key}: {written}\n") == f"cluster.yaml:2: {sentence}"
+
+
+@pytest.mark.parametrize("key", list(Cluster.model_fields))
+def test_the_tables_above_name_every_key(key: str) -> None:
+    assert key in {row[0] for row in RIGHT}
+    assert key in {row[0] for row in WRONG}
+
+
+def test_a_missing_file_and_an_empty_one_are_told(tmp_path: Path) -> None:
+    assert complaint(tmp_path, "") == "cluster.yaml: the file is empty"
+    with pytest.raises(RecipeError, match=r"nowhere\.yaml: there is no such file"):
+        read_cluster("nowhere.yaml")

@@ -1,0 +1,104 @@
+"""`servesweep migrate`: files and directories of v1 recipes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from servesweep.migration.migrate import Migrated, migrate_text
+from servesweep.recipe.problems import Problem, RecipeError
+
+SUFFIXES = (".yaml", ".yml")
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE|DIR...")
+@click.option("--in-place", is_flag=True, help="Write each file where it is.")
+@click.option(
+    "--output", type=click.Path(path_type=Path, file_okay=False), help="Write below this directory."
+)
+def migrate(paths: tuple[Path, ...], in_place: bool, output: Path | None) -> None:
+    """Rewrite v1 recipes as schema 2, keeping comments and order; one file alone goes to the terminal."""
+    if in_place and output is not None:
+        raise click.UsageError("say --in-place or --output, not both")
+    to_terminal = not in_place and output is None
+    if to_terminal and (len(paths) > 1 or paths[0].is_dir()):
+        raise click.UsageError("for several files say --in-place or --output DIR")
+    failures = 0
+    written: set[Path] = set()
+    for source, relative in _files(paths):
+        target = None if to_terminal else source if output is None else output / relative
+        try:
+            if target in written:
+                raise _refusal(source, f"another file was written to {target} already")
+            _migrate_file(source, target)
+        except RecipeError as error:
+            click.echo(str(error), err=True)
+            failures += 1
+        if target is not None:
+            written.add(target)
+    if failures:
+        sys.exit(1)
+
+
+def _files(paths: tuple[Path, ...]) -> Iterator[tuple[Path, Path]]:
+    """Yield (file, path below the output directory), the files of a directory sorted."""
+    for path in paths:
+        if path.is_dir():
+            found = (file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+            yield from ((file, file.relative_to(path)) for file in sorted(found))
+        else:
+            yield path, Path(path.name)
+
+
+def _migrate_file(source: Path, target: Path | None) -> None:
+    try:
+        raw = source.read_bytes()
+        text = raw.decode("utf-8-sig")
+    except OSError as error:
+        raise _refusal(source, f"the file cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise _refusal(source, "the file is not UTF-8 text") from None
+    migrated = migrate_text(text, str(source))
+    for note in migrated.notes:
+        click.echo(f"{source}: {note}", err=True)
+    if target is None:
+        click.echo(migrated.text, nl=False)
+    else:
+        _write(source, target, _bytes(raw, text, migrated))
+
+
+def _bytes(raw: bytes, text: str, migrated: Migrated) -> bytes:
+    """The bytes to write; those of the file itself where nothing changed."""
+    return raw if migrated.text == text else migrated.text.encode()
+
+
+def _write(source: Path, target: Path, content: bytes) -> None:
+    """Write to a temporary name beside the target, then rename; the file's mode stays."""
+    try:
+        if target.exists() and target.read_bytes() == content:
+            return
+        real = target.resolve()
+        real.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content)
+            Path(temporary).chmod(source.stat().st_mode & 0o777)
+            Path(temporary).replace(real)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                Path(temporary).unlink()
+            raise
+    except OSError as error:
+        raise _refusal(source, f"{target} cannot be written: {error.strerror or error}") from None
+
+
+def _refusal(source: Path, sentence: str) -> RecipeError:
+    return RecipeError([Problem(str(source), None, "", sentence)])

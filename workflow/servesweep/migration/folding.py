@@ -1,0 +1,46 @@
+"""Keys whose meaning is written elsewhere in v2: they go, their comments stay."""
+
+from __future__ import annotations
+
+from servesweep.migration.entries import Block, Entry
+from servesweep.migration.scope import Scope, get
+
+
+def settle_place(scope: Scope, section: str, where: str, dedicated: str) -> None:
+    """Write `placement.node` of the frontend or the benchmark's client."""
+    places = [
+        "dedicated" if get(old, section, dedicated) else get(old, section, where) or "head"
+        for old in scope.old
+    ]
+    block = scope.section(section)
+    spots = [entry for key in (where, dedicated) if block and (entry := block.get(key))]
+    if block and spots and block.get("placement") is None:
+        # The placement takes the place of the key that said it.
+        first = min(spots, key=block.entries.index)
+        place = Entry("placement", f":{first.comment}", lead=first.lead, block=Block())
+        block.entries[block.entries.index(first)] = place
+    for key in (where, dedicated):
+        if block is not None:
+            fold(block, key)
+    scope.settle((section, "placement", "node"), places, default="head")
+    made_here = block.get("placement") if block else None
+    if block and made_here and made_here.block is not None and not made_here.block.entries:
+        fold(block, "placement")
+
+
+def fold(block: Block, key: str) -> None:
+    """Take a key out whose meaning is written elsewhere; its comments stay."""
+    entry = block.get(key)
+    if entry is not None:
+        if entry.comment:
+            entry.lead.append(entry.comment.strip())
+        block.drop(entry)
+
+
+def tidy(scope: Scope, section: str) -> None:
+    """Remove a section that nothing is left of."""
+    entry = scope.block.get(section)
+    if entry is not None and entry.block is not None and not entry.block.entries:
+        entry.lead += entry.block.tail
+        if len(scope.block.entries) > 1 or not scope.over:
+            scope.block.drop(entry)

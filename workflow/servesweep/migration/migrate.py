@@ -1,0 +1,185 @@
+"""The migration of one file: plain recipes, bases with variants, sweeps and lockfiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from servesweep.migration import v1
+from servesweep.migration.aliases import without_aliases
+from servesweep.migration.benchmarks import prune_base
+from servesweep.migration.engines import migrate_engine, settle_engine
+from servesweep.migration.entries import Block, Entry, made, opened
+from servesweep.migration.reading import Loader, read, refusal
+from servesweep.migration.scope import Data, Scope, keep_count, merge, slices_of, zip_length
+from servesweep.migration.sections import migrate_sections
+from servesweep.migration.services import migrate_services
+from servesweep.migration.topology import migrate_topology, settle_roles
+from servesweep.migration.yaml11 import spell_out
+
+SCHEMA = 2
+SIGNS = ("model", "resources", "backend", "benchmark", "roles", "engine")
+TOP = {
+    "schema", "name", "base", "sweep", "lock", "model", "resources", "slurm", "engine", "roles", "services",
+    "frontend", "dynamo", "benchmark", "profiling", "output", "health_check", "observability", "telemetry",
+    "environment", "container_mounts", "extra_mount", "srun_options", "sbatch_directives", "identity",
+    "enable_config_dump", "setup_script", "host_setup", "post_eval", "reporting",
+}  # fmt: skip
+# Sections whose nulls said "the default" in v1; v2 refuses them.
+SPARE_NULLS = (
+    "slurm", "resources", "frontend", "dynamo", "benchmark", "infra", "health_check", "output", "profiling",
+    "observability", "telemetry",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Migrated:
+    """A migrated file, and what a person should know about it, one sentence each."""
+
+    text: str
+    notes: tuple[str, ...]
+
+
+def migrate_text(text: str, name: str) -> Migrated:
+    """Rewrite a v1 recipe as `schema: 2`; text that is `schema: 2` already comes back unchanged.
+
+    Comments, order, quotes and spacing stay. What v2 has no place for leaves a comment `# migrate: …`.
+
+    Raises:
+        RecipeError: when the text is no recipe, or cannot be rewritten with the same meaning.
+    """
+    plain = text.replace("\r\n", "\n")
+    root = read(plain, name)
+    if _version(root, name) == SCHEMA:
+        return Migrated(text, ())
+    plain = spell_out(plain)
+    try:
+        written, notes = _rewrite(plain, name)
+    except OrderError:
+        written, notes = _rewrite(without_aliases(plain), name)
+        notes = ("aliases are written out: their anchors come to stand behind them", *notes)
+    return Migrated(written.replace("\n", "\r\n") if "\r\n" in text else written, notes)
+
+
+class OrderError(Exception):
+    """The text that was made does not say what was meant: an alias stands before its anchor."""
+
+
+def _rewrite(text: str, name: str) -> tuple[str, tuple[str, ...]]:
+    """Migrate the text of a v1 recipe: the text, and the notes."""
+    root = read(text, name)
+    scopes = _scopes(root, name)
+    for scope in scopes:
+        _migrate(scope, scopes)
+    if scopes[0].label == "base":
+        prune_base(scopes[0], scopes[1:])
+    _declare(root)
+    root.indent = 0
+    written = "\n".join(root.lines(0))
+    _check(written, root, name, aliases="*" in text)
+    return written, tuple(dict.fromkeys(note for scope in scopes for note in scope.notes))
+
+
+def _version(root: Block, name: str) -> int:
+    entry = root.get("schema")
+    value = 1 if entry is None else entry.value
+    if value not in (1, SCHEMA) or isinstance(value, bool):
+        raise refusal(name, f"schema {value} is unknown: v1 and {SCHEMA} are", None, "schema")
+    data = root.data()
+    recipe: Data = data["base"] if isinstance(data.get("base"), dict) else data
+    if entry is None and not any(key in recipe for key in SIGNS):
+        raise refusal(name, f"this is no recipe: it has none of {', '.join(SIGNS[:4])}")
+    if entry is None and not any(key in recipe for key in ("resources", "backend")) and _modern(recipe):
+        raise refusal(name, "roles without schema: 2; add `schema: 2`", None, "schema")
+    return int(value)
+
+
+def _modern(recipe: Data) -> bool:
+    return "roles" in recipe or "replicas" in recipe
+
+
+def _scopes(root: Block, name: str) -> list[Scope]:
+    """The blocks of a file: the recipe itself, or the base first and then its variants."""
+    data = root.data()
+    if not isinstance(data.get("base"), dict):
+        return [Scope("", root, data, [data], {}, v1.active(data))]
+    base = data["base"]
+    scopes = []
+    for entry in root.entries:
+        if entry.key.startswith(("override_", "zip_override_")) and isinstance(entry.data(), dict):
+            own = entry.data()
+            count = zip_length(own, entry.key, name) if entry.key.startswith("zip_") else 1
+            slices = slices_of(own, count) if entry.key.startswith("zip_") else [own]
+            old = [merge(base, one) for one in slices]
+            roles = tuple(role for role in v1.ROLES if any(role in v1.active(one) for one in old))
+            scopes.append(Scope(entry.key, opened(entry), own, old, {}, roles))
+    everywhere = tuple(role for role in v1.ROLES if any(role in scope.roles for scope in scopes))
+    said = v1.described(base)
+    block = next(entry for entry in root.entries if entry.key == "base")
+    first = Scope("base", opened(block), base, [base], {}, said or everywhere or v1.active(base))
+    if not scopes:
+        first.label = ""
+    return [first, *scopes]
+
+
+def _migrate(scope: Scope, scopes: list[Scope]) -> None:
+    if scope.over:
+        scope.base = scopes[0].block.data()
+    else:
+        _drop_nulls(scope)
+    migrate_engine(scope)
+    migrate_topology(scope)
+    migrate_sections(scope)
+    settle_engine(scope)
+    migrate_services(scope)
+    settle_roles(scope)
+    keep_count(scope)
+    for entry in scope.block.entries:
+        if entry.key not in TOP and not entry.key.startswith(("override_", "zip_override_")):
+            entry.note(scope.say(f"{entry.key} is no key of a recipe that is known"))
+
+
+def _drop_nulls(scope: Scope) -> None:
+    """Nulls of a recipe that is laid on nothing were v1's way to say the default."""
+    for section in list(scope.block.entries):
+        if section.data() is None and section.key not in ("base", "sweep", "lock"):
+            scope.block.drop(section, scope.say(f"{section.key}: null is left out: it is the default"))
+        elif section.key in SPARE_NULLS and section.block is not None:
+            for entry in [one for one in section.block.entries if one.key != "<<" and one.data() is None]:
+                sentence = f"{section.key}.{entry.key}: null is left out: it is the default"
+                section.block.drop(entry, scope.say(sentence))
+
+
+def _declare(root: Block) -> None:
+    """Write `schema: 2` below the file's header."""
+    old = root.get("schema")
+    if old is not None:
+        old.head, old.value = f": {SCHEMA}{old.comment}", SCHEMA
+        return
+    first = root.entries[0]
+    blank = max((place for place, line in enumerate(first.lead) if not line.strip()), default=-1)
+    cut = blank + 1 if any(first.lead[:blank]) else len(first.lead) if blank < 0 else 0
+    entry: Entry = made("schema", SCHEMA)
+    entry.lead, first.lead = first.lead[:cut], first.lead[cut:]
+    if first.key == "base" and not (first.lead and not first.lead[0]):
+        first.lead.insert(0, "")
+    root.entries.insert(0, entry)
+
+
+def _check(text: str, root: Block, name: str, *, aliases: bool) -> None:
+    """Refuse to hand out text that does not say what was meant."""
+    try:
+        data: Any = yaml.load(text, Loader=Loader)
+    except yaml.YAMLError:
+        data = None
+    if data == root.data():
+        return
+    if aliases and _has_alias(text):
+        raise OrderError
+    raise refusal(name, "it cannot be rewritten with the same meaning; rewrite it by hand")
+
+
+def _has_alias(text: str) -> bool:
+    return any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=Loader))

@@ -1,0 +1,149 @@
+"""`resources` of v1 become `roles`: nodes, workers and GPUs of each role."""
+
+from __future__ import annotations
+
+from servesweep.migration import v1
+from servesweep.migration.entries import Block
+from servesweep.migration.scope import ABSENT, ROLE_ORDER, Scope, get, rewrite
+
+
+def migrate_topology(scope: Scope) -> None:
+    """Move the workers' layout, then say what v1 derived otherwise than v2 does."""
+    resources = scope.section("resources")
+    if resources is not None:
+        for role in v1.ROLES:
+            _move(scope, resources, role)
+    if not scope.over:
+        scope.settle(("resources", "gpus_per_node"), [_gpus_per_node(scope)])
+    elif get(scope.base, "resources", "gpus_per_node") is not None:
+        wanted = [get(old, "resources", "gpus_per_node") or v1.GPUS_PER_NODE for old in scope.old]
+        scope.settle(("resources", "gpus_per_node"), wanted)
+    entry = scope.block.get("resources")
+    if entry is not None and resources is not None and not resources.entries:
+        _hand_over(scope, entry.lead, resources.tail)
+        scope.block.entries.remove(entry)
+
+
+def _gpus_per_node(scope: Scope) -> object:
+    return get(scope.old[0], "resources", "gpus_per_node") or v1.GPUS_PER_NODE
+
+
+def _move(scope: Scope, resources: Block, role: str) -> None:
+    names = {
+        f"{role}_nodes": "nodes",
+        f"{role}_workers": "workers",
+        f"gpus_per_{role}": "gpus",
+        f"{role}_critical": "critical",
+    }
+    for old, new in names.items():
+        entry = resources.get(old)
+        if entry is None:
+            continue
+        if entry.value is None and not scope.over:
+            resources.drop(entry)
+            continue
+        resources.take(old)
+        if role == "decode" and new == "nodes":
+            rewrite(entry, lambda nodes: "colocate" if nodes == 0 and nodes is not False else nodes)
+        scope.need("roles", role).insert(entry.rename(new), ROLE_ORDER)
+
+
+def _hand_over(scope: Scope, lead: list[str], tail: list[str]) -> None:
+    """Give the comments of the emptied `resources` to `roles`."""
+    roles = scope.block.get("roles")
+    comments = [*lead, *tail]
+    if roles is not None:
+        while comments and roles.lead and not comments[-1] and not roles.lead[0]:
+            comments.pop()
+        roles.lead[:0] = comments
+
+
+def settle_roles(scope: Scope) -> None:
+    """Make every configuration have v1's roles with v1's nodes and GPUs."""
+    concrete = scope.label != "base" or get(scope.own, "resources", "prefill_nodes") is not None
+    for role in v1.ROLES:
+        if all(role not in v1.active(old) for old in scope.old):
+            _remove(scope, role)
+        elif concrete or get(scope.own, "resources", "agg_nodes") is not None:
+            _settle(scope, role)
+
+
+def _settle(scope: Scope, role: str) -> None:
+    resources = [get(old, "resources") or {} for old in scope.old]
+    started = [bool(one.get(f"{role}_workers")) for one in resources]
+    live = [role in v1.active(old) for old in scope.old]
+    if not all(live):
+        note = scope.say(f"some of these configurations have no {role}: give them an override of their own")
+        scope.need("roles").entries[0].note(note)
+        return
+    if not all(started):
+        if any(one.get(f"{role}_nodes") for one in resources):
+            nodes = scope.need("roles", role).get("nodes")
+            sentence = scope.say(f"v1 counted no {role} workers here, for want of {role}_workers")
+            if nodes is not None:
+                nodes.note(sentence)
+        return
+    if role == "agg":
+        scope.settle(("roles", role, "nodes"), [one.get("agg_nodes") or 1 for one in resources])
+    wanted = [v1.gpus(old, role) for old in scope.old]
+    if any(value is None for value in wanted):
+        return
+    if any(not value for value in wanted):
+        note = scope.say(f"v1 gave a {role} worker 0 GPUs: say how many it has")
+        scope.need("roles", role).entries[0].note(note)
+        return
+    colocated = any(one.get("decode_nodes") == 0 for one in resources)
+    derived = [_derived(data, role) for data in scope.new()]
+    explicit = [get(data, "roles", role, "gpus") is not None for data in scope.new()]
+    if derived != wanted or (colocated and not all(explicit)):
+        scope.settle(("roles", role, "gpus"), wanted)
+
+
+def _derived(data: dict[str, object], role: str) -> int | None:
+    """GPUs of a worker as v2 derives them; None where it cannot."""
+    spec = get(data, "roles", role) or {}
+    if spec.get("gpus") is not None:
+        return int(spec["gpus"])
+    nodes, workers = spec.get("nodes"), spec.get("workers", 1)
+    whole = get(data, "resources", "gpus_per_node")
+    if not all(isinstance(value, int) for value in (nodes, workers, whole)) or nodes * whole % workers:
+        return None
+    return int(nodes * whole // workers)
+
+
+def _remove(scope: Scope, role: str) -> None:
+    """A role that v1 did not start has no place in v2, whose roles are what is started."""
+    if scope.over:
+        if any(get(data, "roles", role) is not None for data in scope.new()):
+            roles = scope.need("roles")
+            entry = roles.get(role)
+            if entry is not None and _says(entry.data()):
+                _comment_out(scope, roles, role)
+            elif entry is not None:
+                entry.lead += entry.comments()
+                roles.drop(entry)
+            if get(scope.base, "roles", role) is not None:
+                scope.settle(("roles", role), [ABSENT] * len(scope.old))
+    elif scope.label != "base":
+        roles_now = scope.section("roles")
+        if roles_now is not None and roles_now.get(role):
+            _comment_out(scope, roles_now, role)
+
+
+def _says(value: object) -> bool:
+    """Whether anything but nulls is said."""
+    return any(map(_says, value.values())) if isinstance(value, dict) else value is not None
+
+
+def _comment_out(scope: Scope, roles: Block, role: str) -> None:
+    entry = roles.get(role)
+    assert entry is not None
+    text = [line if line.startswith("#") else f"# {line}".rstrip() for line in entry.lines(0)]
+    note = scope.say(f"roles.{role} is commented out: the resources of this recipe start no {role} workers")
+    follower = roles.entries.index(entry)
+    roles.entries.remove(entry)
+    lines = [f"# migrate: {note}", *text]
+    if follower < len(roles.entries):
+        roles.entries[follower].lead[:0] = lines
+    else:
+        roles.tail[:0] = lines

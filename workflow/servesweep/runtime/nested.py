@@ -1,0 +1,53 @@
+"""Gate and points, as a Snakemake run of its own in the configuration's directory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+
+from servesweep.evidence.files import RunFiles
+from servesweep.runtime.launchers.launcher import base_environment
+from servesweep.runtime.supervisor import die_with_parent
+
+ALLOCATION_WORKFLOW = Path(__file__).parents[2] / "allocation" / "Snakefile"
+TERM_GRACE_SECONDS = 5.0
+
+
+def nested_words(files: RunFiles, points: list[str]) -> list[str]:
+    """The words that measure the points, and nothing else.
+
+    Points are named one by one: a finished one that a killed Snakemake had marked as incomplete is not
+    Snakemake's to delete.
+    """
+    words = [sys.executable, "-m", "snakemake", "--snakefile", str(ALLOCATION_WORKFLOW)]
+    words += ["--directory", str(files.root), "--executor", "local", "--cores", "1"]
+    words += ["--workflow-profile", "none", "--nolock", "--keep-going", "--rerun-incomplete"]
+    words += ["--rerun-triggers", "mtime", "--"]
+    return [*words, "health.json", *(f"points/{point}/result.json" for point in points)]
+
+
+async def run_nested_workflow(files: RunFiles, points: list[str], log: Path) -> None:
+    """Run to the end; when cancelled, end the client that is running too."""
+    with log.open("ab") as output:
+        nested = await asyncio.create_subprocess_exec(
+            *nested_words(files, points),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=base_environment(),
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
+    try:
+        await nested.wait()
+    finally:
+        # The client of a point is a child of the nested workflow: the whole session goes.
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(nested.pid, number)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(nested.wait(), TERM_GRACE_SECONDS)

@@ -1,0 +1,94 @@
+"""What a run leaves behind: the record of a finished one, the first failure of another."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from servesweep.evidence.files import RunFiles, write_atomically
+from servesweep.evidence.points import gate_is_open, open_points, read_json, why_open
+from servesweep.plan.plan import Plan
+from servesweep.runtime.supervisor import Failure, tail
+
+
+def clear_earlier_attempt(files: RunFiles, plan: Plan) -> None:
+    """Set the logs of an earlier attempt aside and forget its verdicts; finished points stay as they are."""
+    for stale in (files.failure, files.health, files.unhealthy, files.run):
+        stale.unlink(missing_ok=True)
+    for point in open_points(files, plan):
+        # Else the reasons of an earlier attempt would be told as those of this one.
+        if files.invalid(point.id).exists():
+            files.invalid(point.id).replace(files.point(point.id) / "invalid.stale.json")
+        (files.point(point.id) / "progress.json").unlink(missing_ok=True)
+    if files.logs.is_dir() and any(files.logs.iterdir()):
+        numbers = [path.suffix[1:] for path in files.root.glob("logs.*")]
+        files.logs.rename(files.root / f"logs.{1 + max((int(n) for n in numbers if n.isdigit()), default=0)}")
+    files.logs.mkdir(parents=True, exist_ok=True)
+
+
+def verdict(files: RunFiles, plan: Plan) -> Failure | None:
+    """Judge by the files that the gate and the points have left; None when all is there."""
+    if not gate_is_open(files):
+        why = read_json(files.unhealthy).get("message")
+        log = "logs/health_gate.log" if why else "logs/allocation.log"
+        return Failure(
+            stage="health_gate",
+            message=str(why or "the health gate ended without a verdict"),
+            log=log,
+            tail=tail(files.root / log),
+        )
+    missing = open_points(files, plan)
+    if not missing:
+        return None
+    told = ", ".join(f"{point.id} ({why_open(files, point)})" for point in missing)
+    log = f"logs/benchmark_{missing[0].id}.log"
+    return Failure(
+        stage="benchmark",
+        message=f"{len(missing)} of {len(plan.points)} points not valid: {told}",
+        log=log,
+        tail=tail(files.root / log),
+    )
+
+
+def write_failure(files: RunFiles, plan: Plan, failure: Failure, say: Callable[[str], None]) -> None:
+    """Write failure.json and tell it; a disk that refuses the file does not hide the failure."""
+    record = {"schema": 1, "configuration": plan.configuration, "digest": plan.digest, **failure.model_dump()}
+    say(f"FAILED in stage {failure.stage}: {failure.message}")
+    if failure.log:
+        say(f"log: {files.root / failure.log}")
+    for line in failure.tail:
+        say(f"  | {line}")
+    try:
+        write_atomically(files.failure, json.dumps(record, indent=1) + "\n")
+    except OSError as error:
+        say(sentence(error))
+
+
+def write_record(files: RunFiles, plan: Plan, allocation: dict[str, object]) -> None:
+    """Write run.json: the configuration is complete."""
+    for stale in (files.failure, files.unhealthy):
+        stale.unlink(missing_ok=True)
+    record = {
+        "schema": 1,
+        "configuration": plan.configuration,
+        "digest": plan.digest,
+        "launcher": plan.launcher,
+        "job_id": allocation.get("job_id"),
+        "nodes": allocation.get("hosts", []),
+        "started_at": allocation.get("started_at"),
+        "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "points": [point.id for point in plan.points],
+    }
+    write_atomically(files.run, json.dumps(record, indent=1) + "\n")
+
+
+def sentence(error: OSError) -> str:
+    """What the operating system refused, and where."""
+    what = error.strerror or str(error)
+    free = f" ({shutil.disk_usage('.').free} bytes free here)" if error.errno == errno.ENOSPC else ""
+    # A rename names its temporary file first.
+    where = error.filename2 or error.filename
+    return f"{where}: {what}{free}" if where else f"{what}{free}"
