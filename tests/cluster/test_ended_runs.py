@@ -1,4 +1,4 @@
-"""Four jobs of one sweep, each ended in another way in the middle of a point: the evidence stays, nothing else."""
+"""Four jobs, each ended in another way in the middle of a point: the evidence stays, and nothing else."""
 
 from __future__ import annotations
 
@@ -77,14 +77,17 @@ def test_no_ended_run_counts(ended: Ended) -> None:
 
 
 def test_a_cancelled_job_says_so(ended: Ended, cluster: Any) -> None:
-    assert ended.failures[CANCELLED]["message"] == "stopped by SIGTERM (cancelled, or the time limit)"
+    job = ended.jobs[CANCELLED]
+    assert ended.failures[CANCELLED]["message"] == f"stopped by SIGTERM: job {job} was cancelled"
     assert ended.failures[CANCELLED]["stage"] == "benchmark"
-    assert cluster.state(ended.jobs[CANCELLED]).startswith("CANCELLED")
+    assert cluster.state(job).startswith("CANCELLED")
 
 
 def test_a_job_out_of_time_says_so(ended: Ended, cluster: Any) -> None:
-    assert ended.failures[OUT_OF_TIME]["message"] == "stopped by SIGTERM (cancelled, or the time limit)"
-    assert cluster.state(ended.jobs[OUT_OF_TIME]) == "TIMEOUT"
+    job = ended.jobs[OUT_OF_TIME]
+    sentence = f"stopped by SIGTERM: the time limit of job {job}, 00:01:00, is over"
+    assert ended.failures[OUT_OF_TIME]["message"] == sentence
+    assert cluster.state(job) == "TIMEOUT"
 
 
 def test_a_killed_worker_is_named_with_its_node_its_signal_and_its_log(ended: Ended) -> None:

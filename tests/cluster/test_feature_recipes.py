@@ -53,14 +53,14 @@ def seen(new_sweep: Any) -> Seen:
         watch(seen)
         if time.monotonic() - began > 240:
             sweep.end()
-        time.sleep(0.3)
+        time.sleep(0.5)
     seen.output, seen.seconds = process.communicate()[0], time.monotonic() - began
     assert process.returncode == 0, seen.output
     return seen
 
 
 def watch(seen: Seen) -> None:
-    """Note the jobs in the queue, the replicas that answer on port 8080, the requests each simulator has had."""
+    """Note the jobs, the replicas that answer on port 8080, the requests each simulator has had."""
     seen.jobs |= {name: row for name, row in seen.sweep.jobs().items() if row["job_state"] == "RUNNING"}
     for name in STEPS:
         deployment = seen.sweep.project.root / f"results/{name}/deployment.json"
@@ -85,9 +85,9 @@ def ask(seen: Seen, name: str, step: dict[str, Any]) -> None:
             text = answer.read().decode()
     except OSError:
         return
-    counts = [float(line.split()[-1]) for line in text.splitlines() if re.match(r"\S*request\S*total\S* ", line)]
+    counts = re.findall(r"^simulator_requests_success_total\S* (\d+)", text, re.MULTILINE)
     key = f"{name}/{step['name']}"
-    seen.served[key] = max(seen.served.get(key, 0), int(max(counts, default=0)))
+    seen.served[key] = max([seen.served.get(key, 0), *map(int, counts)])
 
 
 def hosts(seen: Seen, name: str) -> list[str]:

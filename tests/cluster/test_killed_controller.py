@@ -77,9 +77,7 @@ def test_an_orphan_that_still_waits_gives_way(sweep: Any, cluster: Any, full_clu
     cluster.nothing_is_left(sweep.project.root)
 
 
-def test_ctrl_c_cancels_the_jobs_of_its_own_sweep_alone(
-    sweep: Any, cluster: Any, new_sweep: Any
-) -> None:
+def test_ctrl_c_cancels_the_jobs_of_its_own_sweep_alone(sweep: Any, cluster: Any, new_sweep: Any) -> None:
     """Two sweeps run from two directories at once; one of them is interrupted, the other one finishes."""
     other = new_sweep("other")
     other.recipe("undisturbed", **POINTS)

@@ -74,7 +74,7 @@ class Quick:
         )
 
     def snakemake(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return self.project.snakemake("--config", "recipes=config/recipes", *words)  # type: ignore[no-any-return]
+        return self.project.snakemake(*words, "--config", "recipes=config/recipes")  # type: ignore[no-any-return]
 
     def json(self, name: str) -> dict[str, Any]:
         return self.project.json(f"quick/{name}")  # type: ignore[no-any-return]

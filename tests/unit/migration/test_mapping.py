@@ -85,7 +85,7 @@ SECTIONS = [
         "benchmark fields that the type never read",
         "benchmark:\n  type: gsm8k\n  isl: 1024  # tokens\n  num_shots: 8",
         "benchmark:\n  type: gsm8k\n"
-        "  # migrate: benchmark.isl: 1024  # tokens is left out: gsm8k does not use it\n  num_shots: 8",
+        "  # migrate: benchmark.isl: 1024 is left out: gsm8k does not use it\n  # tokens\n  num_shots: 8",
     ),
     (
         "a benchmark that nobody knows keeps its fields",

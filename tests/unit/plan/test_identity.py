@@ -141,6 +141,14 @@ def test_the_site_is_a_part_of_what_is_measured_and_its_patience_is_not(plan: Pl
     assert points(plan(BODY, environment={"NCCL_DEBUG": "INFO"})) != points(first)
 
 
+def test_an_alias_of_another_model_changes_nothing_and_the_recipes_own_does(plan: Planner) -> None:
+    first = plan(BODY)
+    more = plan(BODY, model_paths={"tiny": "/models/tiny", "large": "/models/large"})
+    assert (more.digest, points(more)) == (first.digest, points(first))
+    moved = plan(BODY, model_paths={"tiny": "/models/tiny-2"})
+    assert not set(points(moved).values()) & set(points(first).values())
+
+
 def test_a_digest_is_short_and_knows_no_order_of_keys() -> None:
     assert digest({"a": 1, "b": [1, 2]}) == digest({"b": [1, 2], "a": 1})
     assert digest({"a": 1}) != digest({"a": "1"})

@@ -76,7 +76,11 @@ def _unused(scope: Scope, key: str, types: set[str]) -> None:
     if block and entry and entry.value is None:
         block.drop(entry)
     elif block and entry:
-        scope.drop(block, entry, "benchmark.", f"{' and '.join(sorted(types))} does not use it")
+        scope.drop(block, entry, "benchmark.", _why(types))
+
+
+def _why(types: set[str]) -> str:
+    return f"{' and '.join(sorted(types))} {'does' if len(types) == 1 else 'do'} not use it"
 
 
 def kind(data: Data) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from servesweep.migration import v1
@@ -70,7 +69,6 @@ def _move(scope: Scope, backend: Block, engine: Entry, entry: Entry) -> None:
     elif mode in ENGINES and kind == "config":
         _move_args(scope, backend, entry)
     elif entry.key in ("kv_events_config", "mooncake_kv_store"):
-        entry.lead += entry.comments()
         backend.drop(entry)
     else:
         backend.entries.remove(entry)
@@ -91,7 +89,7 @@ def _move_args(scope: Scope, backend: Block, entry: Entry) -> None:
         backend.drop(entry)
         return
     config = opened(entry)
-    lead, tail = list(entry.lead), list(config.tail)
+    lead, tail = [*entry.lead, entry.comment.strip()], list(config.tail)
     backend.entries.remove(entry)
     first = True
     for mode in list(config.entries):
@@ -123,9 +121,9 @@ def _clean(scope: Scope, args: Entry, role: str, engine: str) -> None:
             # The mapping that is merged here is another role's, and loses its flags there.
             entry.value = _kept(engine, entry.value)
         elif entry.key.replace("_", "-") in taken:
-            shown = re.sub(r"\s+", " ", entry.key + entry.head.partition(" #")[0]).rstrip()
-            block.drop(entry, f"{shown} is left out: servesweep sets it")
-            scope.say(f"roles.{role}.args.{shown} is left out: servesweep sets it")
+            sentence = f"{entry.shown()} is left out: servesweep sets it"
+            block.drop(entry, sentence)
+            scope.say(f"roles.{role}.args.{sentence}")
 
 
 def _forget(scope: Scope, backend: Entry) -> None:
@@ -185,9 +183,13 @@ def _shorten(scope: Scope, entry: Entry, block: Block) -> None:
     if not alone or isinstance(scope.base.get("engine"), dict):
         return
     kind = block.entries[0]
-    entry.head = kind.head if kind.comment or not entry.comment else kind.head + entry.comment
+    if kind.comment:
+        entry.lead += [entry.comment.strip()] if entry.comment else []
+        entry.head = kind.head
+    else:
+        entry.head = kind.head + entry.comment
     entry.lead += kind.lead
-    entry.value, entry.block = kind.value, None
+    entry.value, entry.body, entry.block = kind.value, kind.body, None
     if any(block.tail):
         place = scope.block.entries.index(entry) + 1
         if place < len(scope.block.entries):

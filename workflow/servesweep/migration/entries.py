@@ -25,6 +25,12 @@ COMMENT = re.compile(
 INDENT = 2
 
 
+def _comment(line: str) -> str:
+    """The comment at the end of a line of YAML; empty when there is none."""
+    found = COMMENT.match(line)
+    return found["comment"].strip() if found and found["comment"] else ""
+
+
 @dataclass(eq=False)
 class Entry:
     """One key of a block mapping.
@@ -55,8 +61,8 @@ class Entry:
     @property
     def comment(self) -> str:
         """The comment at the end of the key's line, with the space before it; empty when there is none."""
-        found = COMMENT.match(self.head)
-        return " " + found["comment"].strip() if found and found["comment"] else ""
+        said = _comment(self.head)
+        return f" {said}" if said else ""
 
     def lines(self, indent: int) -> Iterator[str]:
         """Yield the text, the key at column `indent`."""
@@ -73,9 +79,20 @@ class Entry:
             yield f"{pad}{self.written or self.key}: {{}}{self.comment}"
             yield from self.block.lines(indent)
 
+    def shown(self) -> str:
+        """The key and its value as a note quotes them: without comment, a mapping by its key alone."""
+        text = self.head.removesuffix(self.comment.strip()).removeprefix(":").strip()
+        if not text and isinstance(self.value, list):
+            text = one_line(self.value)
+        return f"{self.key}: {text}" if text and self.block is None else self.key
+
     def comments(self) -> list[str]:
         """The comments on the key's line and below, for when the entry goes away."""
-        found = [self.comment.strip(), *(line.strip() for line in self.body)]
+        return [line for line in (self.comment.strip(), *self.inner_comments()) if line]
+
+    def inner_comments(self) -> list[str]:
+        """The comments below the key's line."""
+        found = [_comment(" " + line) for line in self.body]
         for inner in self.block.entries if self.block else ():
             found += [*inner.lead, *inner.comments()]
         found += self.block.tail if self.block else []
@@ -126,7 +143,8 @@ class Block:
         """Remove an entry; its comments and the sentences about it stay in its place."""
         place = self.entries.index(entry)
         left = [*entry.lead, *(NOTE + sentence for sentence in sentences)]
-        if not sentences and not any(left):
+        left += entry.comments()
+        if not any(left):
             left = []
         self.entries.remove(entry)
         follower = self.entries[place].lead if place < len(self.entries) else self.tail
@@ -184,8 +202,8 @@ def opened(entry: Entry) -> Block:
         block = Block([made(key, item, inline=True) for key, item in value.items()])
         if entry.flow is not None:
             block = Block([Entry(key, f": {text}", value[key]) for key, text in entry.flow])
-        comment = entry.comment
-        entry.head, entry.body, entry.block, entry.flow = f":{comment}", [], block, None
+        entry.lead += entry.inner_comments()
+        entry.head, entry.body, entry.block, entry.flow = f":{entry.comment}", [], block, None
     for merge in [item for item in entry.block.entries if item.key == "<<"]:
         place = entry.block.entries.index(merge)
         own = {item.key for item in entry.block.entries}

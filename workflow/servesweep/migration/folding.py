@@ -17,7 +17,8 @@ def settle_place(scope: Scope, section: str, where: str, dedicated: str) -> None
     if block and spots and block.get("placement") is None:
         # The placement takes the place of the key that said it.
         first = min(spots, key=block.entries.index)
-        place = Entry("placement", f":{first.comment}", lead=first.lead, block=Block())
+        lead = first.lead + first.inner_comments()
+        place = Entry("placement", f":{first.comment}", lead=lead, block=Block())
         block.entries[block.entries.index(first)] = place
     for key in (where, dedicated):
         if block is not None:
@@ -32,8 +33,6 @@ def fold(block: Block, key: str) -> None:
     """Take a key out whose meaning is written elsewhere; its comments stay."""
     entry = block.get(key)
     if entry is not None:
-        if entry.comment:
-            entry.lead.append(entry.comment.strip())
         block.drop(entry)
 
 
@@ -41,6 +40,5 @@ def tidy(scope: Scope, section: str) -> None:
     """Remove a section that nothing is left of."""
     entry = scope.block.get(section)
     if entry is not None and entry.block is not None and not entry.block.entries:
-        entry.lead += entry.block.tail
         if len(scope.block.entries) > 1 or not scope.over:
             scope.block.drop(entry)

@@ -73,8 +73,8 @@ def _rewrite(text: str, name: str) -> tuple[str, tuple[str, ...]]:
     scopes = _scopes(root, name)
     for scope in scopes:
         _migrate(scope, scopes)
-    if scopes[0].label == "base":
-        prune_base(scopes[0], scopes[1:])
+        if scope.label == "base":
+            prune_base(scope, scopes[1:])
     _declare(root)
     root.indent = 0
     written = "\n".join(root.lines(0))

@@ -94,9 +94,7 @@ class Scope:
 
     def drop(self, block: Block, entry: Entry, where: str, why: str) -> None:
         """Remove a key that says something v2 has no place for; a note with its value stays there."""
-        value = entry.head.removeprefix(":").strip()
-        shown = f"{where}{entry.key}: {value}" if value and entry.block is None else where + entry.key
-        block.drop(entry, self.say(f"{shown} is left out: {why}"))
+        block.drop(entry, self.say(f"{where}{entry.shown()} is left out: {why}"))
 
     def settle(self, path: tuple[str, ...], wanted: list[Any], default: Any = ABSENT) -> None:
         """Write the key at `path` unless every configuration already has the value it had in v1.
@@ -116,8 +114,8 @@ class Scope:
         if entry is None:
             put(block, path[:-1], fresh)
         else:
-            fresh.head += entry.comment if fresh.block is None and not fresh.body else ""
-            fresh.lead = entry.lead
+            fresh.head += entry.comment
+            fresh.lead = entry.lead + entry.inner_comments()
             block.entries[block.entries.index(entry)] = fresh
 
     def new(self) -> list[Data]:
@@ -245,4 +243,5 @@ def rewrite(entry: Entry, change: Callable[[Any], Any]) -> None:
     value = [change(item) for item in entry.value] if isinstance(entry.value, list) else change(entry.value)
     if value != entry.value:
         fresh = made(entry.key, value, inline=True)
+        entry.lead += entry.inner_comments()
         entry.head, entry.value, entry.body = fresh.head + entry.comment, value, []

@@ -31,6 +31,7 @@ def _frontend(scope: Scope) -> None:
             # Only the word changes, so that quotes and comments stay.
             before, mark, after = kind.head.partition("#")
             kind.head = before.replace("sglang", "sglang-router") + mark + after
+            kind.body = [line.replace("sglang", "sglang-router", 1) for line in kind.body]
             router = {"sglang": "sglang-router"}
             kind.value = (
                 [router.get(item, item) for item in kind.value]

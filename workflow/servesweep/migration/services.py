@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from servesweep.migration import v1
-from servesweep.migration.entries import NOTE, Entry, made
+from servesweep.migration.entries import NOTE, Entry, made, one_line
 from servesweep.migration.scope import ABSENT, Data, Scope, get
 
 
@@ -19,11 +19,12 @@ def migrate_services(scope: Scope) -> None:
     else:
         scope.settle(("services",), [services or ABSENT for services in wanted])
     left = scope.block.get("services")
+    if left is not None and not left.value and left.block is None and "services" not in scope.base:
+        scope.block.drop(left)
+        left = None
     lost = [old for old in scope.old if v1.frontend(old) != "dynamo" and get(old, "infra")]
     if left is not None and lost and infra is None:
         left.note(scope.say(f"the frontend {v1.frontend(lost[0])} uses no etcd and no nats"))
-    if left is not None and left.value is None and not left.block and left.head == ":":
-        scope.block.drop(left)
     _settle_store_environment(scope)
 
 
@@ -33,7 +34,7 @@ def _fold_infra(scope: Scope, infra: Entry, alone: bool) -> None:
     unused = [old for old in scope.old if v1.frontend(old) != "dynamo"]
     data = infra.data()
     for key, value in data.items() if isinstance(data, dict) else ():
-        shown = str(value).lower() if isinstance(value, bool) else value
+        shown = one_line(value)
         why = "v2 has no place for it"
         if key in ("etcd_nats_dedicated_node", "nats_max_payload_mb"):
             if not (unused and value):
@@ -41,7 +42,8 @@ def _fold_infra(scope: Scope, infra: Entry, alone: bool) -> None:
             why = f"the frontend {v1.frontend(unused[0])} uses no etcd and no nats"
         lead.append(NOTE + scope.say(f"infra.{key}: {shown} is left out: {why}"))
     lead += infra.comments()
-    place = Entry("services", ":", lead=lead)
+    # Its value is no configuration's, so that it is settled in any case.
+    place = Entry("services", ": ''", "", lead=lead)
     scope.block.entries[scope.block.entries.index(infra)] = place
     if not alone:
         scope.block.drop(place)

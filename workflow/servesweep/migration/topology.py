@@ -20,7 +20,7 @@ def migrate_topology(scope: Scope) -> None:
         scope.settle(("resources", "gpus_per_node"), wanted)
     entry = scope.block.get("resources")
     if entry is not None and resources is not None and not resources.entries:
-        _hand_over(scope, entry.lead, resources.tail)
+        _hand_over(scope, [*entry.lead, *([entry.comment.strip()] if entry.comment else [])], resources.tail)
         scope.block.entries.remove(entry)
 
 
@@ -120,7 +120,6 @@ def _remove(scope: Scope, role: str) -> None:
             if entry is not None and _says(entry.data()):
                 _comment_out(scope, roles, role)
             elif entry is not None:
-                entry.lead += entry.comments()
                 roles.drop(entry)
             if get(scope.base, "roles", role) is not None:
                 scope.settle(("roles", role), [ABSENT] * len(scope.old))

@@ -55,7 +55,7 @@ def digest(*parts: Any) -> str:
 
 def configuration_digest(recipe: Recipe, cluster: Cluster, files: dict[str, str]) -> str:
     """Identity of a configuration: what it resolves to, and the version of its results."""
-    return digest(_data(recipe), _data(cluster), files, RESULT_SCHEMA)
+    return digest(_data(recipe), _site(recipe, cluster), files, RESULT_SCHEMA)
 
 
 def deployment_digest(recipe: Recipe, cluster: Cluster, files: dict[str, str]) -> str:
@@ -64,8 +64,14 @@ def deployment_digest(recipe: Recipe, cluster: Cluster, files: dict[str, str]) -
         key: value for key, value in _data(recipe).items() if key not in ("benchmark", "health_check", "name")
     }
     kept["slurm"] = {key: value for key, value in kept["slurm"].items() if key != "time_limit"}
-    site = {key: value for key, value in _data(cluster).items() if key not in PATIENCE}
+    site = {key: value for key, value in _site(recipe, cluster).items() if key not in PATIENCE}
     return digest(kept, site, files, RESULT_SCHEMA)
+
+
+def _site(recipe: Recipe, cluster: Cluster) -> dict[str, Any]:
+    """The cluster file's facts, of its models the recipe's own alone: another alias changes nothing."""
+    path = recipe.model.path
+    return {**_data(cluster), "model_paths": cluster.model_paths.get(path, path)}
 
 
 def _data(model: Recipe | Cluster) -> dict[str, Any]:

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from servesweep.benchmarks import BENCHMARKS
 from servesweep.benchmarks.benchmark import Benchmark
-from servesweep.engines.engine import Engine
-from servesweep.frontends import FRONTENDS
 from servesweep.frontends.frontend import Frontend
 from servesweep.plan.configuration import Configuration, digest
+from servesweep.plan.fitting import fit_together
 from servesweep.plan.layout import Layout, lay_out, node_map
 from servesweep.plan.plan import Node, Plan, PlannedPoint, Step, Topology
-from servesweep.plan.roles import Role, gpus_per_node, resolve_roles, unknown
+from servesweep.plan.roles import Role, gpus_per_node, resolve_roles
 from servesweep.plan.slurm_request import slurm_request
-from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.frontend import FrontendSection
-from servesweep.recipe.health_check import HealthCheckSection
-from servesweep.recipe.problems import Problem, RecipeError, listed
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.section import Section
-from servesweep.recipe.validation import read_section
 from servesweep.recipe.variants import Variant
 from servesweep.services import SERVICES
 from servesweep.topology.deployment import Binding, Census, Command, Deployment, step_name
 from servesweep.topology.ports import PUBLIC, REPLICA_ROUTER
 from servesweep.topology.shapes import ProcessPlace
-
-NO_TYPE = "the type is missing, and without one nothing is measured: write type: sa-bench"
 
 
 def render(configuration: Configuration, binding: Binding | None = None) -> Plan:
@@ -39,7 +31,7 @@ def render(configuration: Configuration, binding: Binding | None = None) -> Plan
     recipe, variant, cluster = configuration.recipe, configuration.variant, configuration.cluster
     roles = resolve_roles(recipe, variant, cluster)
     section, notes = _frontend_section(recipe)
-    frontend, benchmark, options = _look_up(recipe, cluster, section, roles, variant)
+    frontend, benchmark, options = fit_together(recipe, cluster, section, roles, variant)
     per_node = gpus_per_node(recipe, cluster)
     layout = lay_out(recipe, section, roles, per_node, cluster, variant)
     bound = binding or Binding(addresses={node: f"ip-{node}" for node in layout.carving.nodes})
@@ -103,85 +95,6 @@ def _frontend_section(recipe: Recipe) -> tuple[FrontendSection, list[str]]:
     if recipe.router == "sglang":
         return FrontendSection(type="sglang-router"), []
     return FrontendSection(type="direct" if recipe.replicas == 1 else "none"), []
-
-
-def _look_up(
-    recipe: Recipe, cluster: Cluster, section: FrontendSection, roles: list[Role], variant: Variant
-) -> tuple[Frontend, Benchmark, Section]:
-    """Find frontend and benchmark, and let them and the engines refuse what does not go together."""
-    problems: list[Problem] = []
-    frontend = FRONTENDS.get(section.type)
-    if frontend is None:
-        problems.append(unknown("frontend", section.type, FRONTENDS, ("frontend", "type"), variant))
-    else:
-        problems += _frontend_problems(recipe, section, frontend, roles, variant)
-    for role in roles:
-        for key, message in role.engine.refusals(role.mode, role.args, role.options):
-            problems.append(variant.problem((*role.path, *key.split(".")), message))
-    benchmark = BENCHMARKS.get(recipe.benchmark.type)
-    options: Section | None = None
-    if benchmark is None:
-        problems.append(
-            unknown("benchmark", recipe.benchmark.type, BENCHMARKS, ("benchmark", "type"), variant)
-        )
-    else:
-        try:
-            options = read_section(benchmark.Options, dict(recipe.benchmark.options), variant, ("benchmark",))
-        except RecipeError as error:
-            untold = "type" not in recipe.benchmark.model_fields_set
-            problems += [variant.problem(("benchmark", "type"), NO_TYPE)] if untold else error.problems
-        if frontend is not None and frontend.name == "none" and benchmark.needs_public:
-            message = f"{benchmark.name} needs a public API, and frontend none has none"
-            if recipe.replicas:
-                message = (
-                    f"{benchmark.name} over {recipe.replicas} replicas needs a router: say router: sglang"
-                )
-            problems.append(variant.problem(("benchmark", "type"), message))
-    problems += _patience_problems(recipe, cluster, variant)
-    if problems or frontend is None or benchmark is None or options is None:
-        raise RecipeError(dict.fromkeys(problems))
-    return frontend, benchmark, options
-
-
-def _frontend_problems(
-    recipe: Recipe, section: FrontendSection, frontend: Frontend, roles: list[Role], variant: Variant
-) -> list[Problem]:
-    problems = []
-    engines = {role.mode: role.engine.name for role in roles}
-    for role in roles:
-        if frontend.transport not in role.engine.transports:
-            problems.append(variant.problem(("frontend", "type"), _wrong_frontend(role.engine, frontend)))
-    if len(set(engines.values())) > 1 and frontend.transport == "dynamo":
-        message = "workers under Dynamo share one engine: name it at the top, or use another frontend"
-        problems.append(variant.problem(("frontend", "type"), message))
-    if recipe.replicas is None:
-        workers = {role.mode: role.shape.workers for role in roles}
-        for key, message in frontend.refusals(workers, engines, section.args):
-            problems.append(variant.problem(("frontend", *key.split(".")), message))
-    return problems
-
-
-def _wrong_frontend(engine: Engine, frontend: Frontend) -> str:
-    fitting = [
-        other.name
-        for other in FRONTENDS.values()
-        if other.transport in engine.transports and engine.name in (other.required_engines or {engine.name})
-    ]
-    return f"the engine {engine.name} does not work under {frontend.name}: use {listed(fitting, 'or')}"
-
-
-def _patience_problems(recipe: Recipe, cluster: Cluster, variant: Variant) -> list[Problem]:
-    """The gate may not wait longer than the job may live; two defaults are nobody's mistake."""
-    limit, patience = recipe.slurm.time_limit, recipe.health_check.timeout_seconds
-    if limit is None and cluster.launcher == "slurm" and recipe.health_check != HealthCheckSection():
-        limit = cluster.default_time_limit
-    if limit is None or patience < limit * 60:
-        return []
-    message = (
-        f"the health gate may wait {patience:g} s, and the time limit is {limit * 60} s:"
-        " lower health_check.max_attempts or raise slurm.time_limit"
-    )
-    return [variant.problem(("health_check",), message)]
 
 
 def _deployment(

@@ -64,6 +64,22 @@ def find_allocation(launcher: Literal["local", "slurm"], nodes: list[str]) -> Al
     )
 
 
+def stopped_by(name: str, launcher: Literal["local", "slurm"]) -> str:
+    """One sentence about the signal that ends this run: Slurm tells what it does to the job around us."""
+    job, told = os.environ.get("SLURM_JOB_ID"), f"stopped by {name}"
+    if launcher == "local" or job is None:
+        return told
+    try:
+        shown = _scontrol("show", "job", job, "-o")
+    except AllocationError:
+        return told
+    if re.search(r"\sReason=TimeLimit\b", shown):
+        limit = re.search(r"\sTimeLimit=(\S+)", shown)
+        return f"{told}: the time limit of job {job}, {limit.group(1) if limit else 'which it had'}, is over"
+    ends = re.search(r"\sJobState=(?:CANCELLED|COMPLETING|PREEMPTED|NODE_FAIL)", shown)
+    return f"{told}: job {job} was cancelled" if ends else told
+
+
 def _local_hosts(nodes: list[str]) -> list[Host]:
     return [Host(name=node, host=node, address="127.0.0.1") for node in nodes]
 

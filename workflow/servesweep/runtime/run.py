@@ -18,7 +18,7 @@ from servesweep.evidence.points import gate_is_open, open_points, read_json, set
 from servesweep.evidence.snapshot import write_snapshot
 from servesweep.plan.plan import Plan, plan_text, read_plan
 from servesweep.plan.render import rebind
-from servesweep.runtime.allocation import AllocationError, find_allocation
+from servesweep.runtime.allocation import AllocationError, find_allocation, stopped_by
 from servesweep.runtime.launchers import launcher_of
 from servesweep.runtime.nested import run_nested_workflow
 from servesweep.runtime.outcome import clear_earlier_attempt, sentence, verdict, write_failure, write_record
@@ -190,7 +190,7 @@ class _Run:
 
         def stop(number: signal.Signals) -> None:
             if not self.failed.done():
-                message = f"stopped by {number.name} (cancelled, or the time limit)"
+                message = stopped_by(number.name, self.launcher)
                 self.failed.set_result(Failure(stage=self._stage(), message=message))
 
         for number in numbers:

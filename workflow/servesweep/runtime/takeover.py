@@ -21,7 +21,6 @@ from servesweep.evidence.files import RunFiles
 from servesweep.runtime.allocation import Allocation
 from servesweep.runtime.processes import Supervising, end_marked, start_time, supervisors
 
-LIVE_STATES = {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT"}
 GRACE_SECONDS = 60.0
 POLL_SECONDS = 0.3
 
@@ -37,35 +36,55 @@ async def take_over(files: RunFiles, mine: Allocation, say: Callable[[str], None
         SupersededError: where the other run is the later one, or cannot be ended from here.
     """
     if mine.launcher == "slurm":
-        await _end_job(files, mine, say)
+        await _end_jobs(files, mine, say)
     else:
         await _end_local_runs(files.root.parent, say)
 
 
-async def _end_job(files: RunFiles, mine: Allocation, say: Callable[[str], None]) -> None:
-    other = _read(files.allocation)
-    if other is None or other.job_id in (None, mine.job_id) or not _job_lives(str(other.job_id)):
-        return
-    if int(str(other.job_id)) > int(str(mine.job_id)):
-        raise SupersededError(f"job {other.job_id}, submitted later, already runs this configuration")
-    say(f"job {other.job_id} of an earlier controller still runs this configuration: cancelling it")
-    subprocess.run(["scancel", str(other.job_id)], check=False, capture_output=True)
-    if not await _within_grace(lambda: not _job_lives(str(other.job_id))):
-        raise SupersededError(f"job {other.job_id} does not end")
+async def _end_jobs(files: RunFiles, mine: Allocation, say: Callable[[str], None]) -> None:
+    me = str(mine.job_id)
+    others = _jobs_of_this_configuration(me) | _recorded_job(files) - {me}
+    later = [job for job in others if int(job) > int(me)]
+    if later:
+        raise SupersededError(f"job {max(later, key=int)}, submitted later, is to run this configuration")
+    for job in sorted(others, key=int):
+        say(f"job {job} of an earlier controller is still there for this configuration: cancelling it")
+        subprocess.run(["scancel", job], check=False, capture_output=True)
+    for job in others:
+        if not await _within_grace(lambda job=job: not _is_queued(job)):  # type: ignore[misc]
+            raise SupersededError(f"job {job} does not end")
 
 
-def _read(path: Path) -> Allocation | None:
+def _jobs_of_this_configuration(mine: str) -> set[str]:
+    """Other jobs, waiting ones too, that the executor submitted from our directory with our comment.
+
+    The comment names rule and wildcards. A waiting job has left no file yet: only Slurm knows of it.
+    """
+    lines = _squeue("--me", "--format=%A|%Z|%k").stdout.splitlines()
+    queue = {job: (directory, comment) for job, directory, comment in (line.split("|", 2) for line in lines)}
+    purpose = queue.get(mine, ("", ""))
+    if purpose[1] in ("", "(null)"):
+        return set()
+    return {job for job, other in queue.items() if other == purpose and job != mine}
+
+
+def _recorded_job(files: RunFiles) -> set[str]:
+    """The job that wrote allocation.json, while it is in the queue."""
     try:
-        return Allocation.model_validate_json(path.read_bytes())
+        job = Allocation.model_validate_json(files.allocation.read_bytes()).job_id
     except (OSError, ValidationError):
-        return None
+        return set()
+    return {job} if job is not None and _is_queued(job) else set()
 
 
-def _job_lives(job: str) -> bool:
-    shown = subprocess.run(
-        ["squeue", "--noheader", f"--jobs={job}", "--format=%T"], capture_output=True, text=True, check=False
-    )
-    return bool(set(shown.stdout.split()) & LIVE_STATES)
+def _is_queued(job: str) -> bool:
+    """Whether a job is waiting, running or completing; so is one that Slurm cannot be asked about now."""
+    shown = _squeue(f"--jobs={job}", "--format=%A")
+    return job in shown.stdout.split() or (shown.returncode != 0 and "Invalid job id" not in shown.stderr)
+
+
+def _squeue(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["squeue", "--noheader", *words], capture_output=True, text=True, check=False)
 
 
 async def _end_local_runs(results: Path, say: Callable[[str], None]) -> None:

@@ -1,0 +1,88 @@
+"""Whose lock is removed, and whose is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servesweep.runtime.controller import RECORDS, note_controller, release_stale_lock
+from servesweep.runtime.processes import start_time
+
+LOCK = Path(".snakemake/locks/0.output.lock")
+
+
+@pytest.fixture(autouse=True)
+def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    LOCK.parent.mkdir(parents=True)
+    LOCK.touch()
+    RECORDS.mkdir()
+
+
+def record(name: str = "a", **changes: Any) -> None:
+    fields = {"host": socket.gethostname(), "pid": dead_pid(), "started": 1} | changes
+    (RECORDS / f"{name}.json").write_text(json.dumps(fields))
+
+
+def dead_pid() -> int:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
+
+
+def test_the_lock_of_a_dead_process_is_removed(capsys: pytest.CaptureFixture[str]) -> None:
+    record()
+    assert release_stale_lock()
+    assert not LOCK.exists()
+    assert capsys.readouterr().err == (
+        "An earlier controller was killed: its lock is removed, and its unfinished runs are run again.\n"
+    )
+
+
+def test_a_reused_process_id_is_not_its_owner() -> None:
+    record(pid=os.getpid(), started=1)
+    assert release_stale_lock()
+
+
+def test_the_lock_of_a_living_process_stays() -> None:
+    note_controller()
+    assert not release_stale_lock()
+    assert LOCK.exists()
+
+
+def test_one_living_controller_among_dead_ones_keeps_the_lock() -> None:
+    record()
+    record("b", pid=os.getpid(), started=start_time(os.getpid()))
+    assert not release_stale_lock()
+    assert LOCK.exists()
+
+
+@pytest.mark.parametrize("changes", [{"host": "another-host"}, {"pid": None}, {"pid": "7"}])
+def test_what_is_not_certainly_dead_keeps_the_lock(changes: dict[str, Any]) -> None:
+    record(**changes)
+    assert not release_stale_lock()
+    assert LOCK.exists()
+
+
+def test_a_lock_without_a_record_stays() -> None:
+    assert not release_stale_lock()
+    assert LOCK.exists()
+
+
+def test_a_broken_record_keeps_the_lock() -> None:
+    (RECORDS / "a.json").write_text("{")
+    assert not release_stale_lock()
+
+
+def test_without_a_lock_old_records_are_forgotten(capsys: pytest.CaptureFixture[str]) -> None:
+    LOCK.unlink()
+    record(host="another-host")
+    assert not release_stale_lock()
+    assert list(RECORDS.iterdir()) == []
+    assert capsys.readouterr().err == ""
