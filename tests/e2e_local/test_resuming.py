@@ -122,7 +122,7 @@ def test_after_kill_9_of_the_controller_the_same_command_finishes(
     # While it lives its lock is its own, also after a report was made beside it.
     assert quick.snakemake("report").returncode == 0
     second = quick.snakemake()
-    assert (second.returncode, "LockException" in second.stdout) == (1, True)
+    assert (second.returncode, "LockException" in second.stdout) == (1, True), second.stdout
     assert "An earlier controller was killed" not in second.stdout
 
     sweep.kill()

@@ -25,7 +25,9 @@ def validation_of(wildcards):
     from it that a value has changed.
     """
     record = table.record(wildcards)
-    return ancient(record) if is_finished(table.plan(wildcards.configuration)) else record
+    return (
+        ancient(record) if is_finished(table.plan(wildcards.configuration)) else record
+    )
 
 
 wildcard_constraints:

@@ -5,9 +5,6 @@ rule run:
         "results/{configuration}/run.json",
     log:
         "results/{configuration}/run.log",
-    params:
-        digest=table.digest,
-        launcher=table.launcher,
     threads: session_threads
     resources:
         mpi="srun",
@@ -19,5 +16,8 @@ rule run:
         slurm_account=table.request("slurm_account"),
         slurm_partition=table.request("slurm_partition"),
         slurm_extra=table.request("slurm_extra"),
+    params:
+        digest=table.digest,
+        launcher=table.launcher,
     shell:
         "servesweep run results/{wildcards.configuration} --launcher {params.launcher} --log {log}"

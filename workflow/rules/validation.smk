@@ -7,11 +7,11 @@ rule validate:
         record="results/.validated/{recipe}.json",
     log:
         "results/.validated/{recipe}.log",
+    localrule: True
     params:
         digests=table.digests,
         recipes=table.recipe_words,
         settings=[f"--set={assignment}" for assignment in table.settings],
-    localrule: True
     shell:
         "servesweep validate {params.recipes:q} {params.settings:q} --cluster {input.cluster:q}"
         " --results results --record {output.record} 2>&1 | tee {log} >&2"

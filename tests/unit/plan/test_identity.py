@@ -203,3 +203,26 @@ def test_ids_of_a_sweep_are_unique_and_file_name_safe(plans: Callable[..., list[
     assert len(found) == len(set(found)) == 12
     assert all(re.fullmatch(CONFIGURATION_ID, name) for name in found)
     assert found[:2] == ["demo_x_mem0.8_modea-b", "demo_x_mem0.8_mode..-c"]
+
+
+def test_the_content_of_a_named_file_is_part_of_the_identity(tmp_path: Path) -> None:
+    from servesweep.plan.sweep import RecipeFile, file_digest, read_cluster, read_recipe_file
+
+    tokenizer = tmp_path / "tokenizer.json"
+    tokenizer.write_text("{}")
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        "schema: 2\nname: x\nmodel: {path: tiny, precision: fp16}\nengine: simulator\n"
+        "roles: {agg: {nodes: 1, gpus: 8}}\nfrontend: {type: direct}\n"
+        f"benchmark: {{type: sa-bench, isl: 8, osl: 8, concurrencies: 1, custom_tokenizer: {tmp_path}}}\n"
+    )
+    cluster = read_cluster("config/local.yaml")
+
+    def identity() -> str:
+        file_digest.cache_clear()
+        return read_recipe_file(RecipeFile(str(recipe)), cluster, tmp_path)[0][1].digest
+
+    before = identity()
+    assert identity() == before
+    tokenizer.write_text('{"version": "1.0"}')
+    assert identity() != before

@@ -45,6 +45,10 @@ class Benchmark(ABC):
     def loads(self, options: Section) -> list[Load]:
         """The points, in the order in which they are measured; none where nothing is measured."""
 
+    def files(self, options: Section) -> list[str]:
+        """Files whose content decides the numbers: a changed one makes another configuration."""
+        return []
+
     @abstractmethod
     def command(self, load: Load, options: Section, context: BenchmarkContext) -> Command:
         """Render the client of one point.

@@ -132,6 +132,11 @@ class SaBench(Benchmark):
             for repeat, rate, level in grid
         ]
 
+    def files(self, options: Section) -> list[str]:
+        """The recipe's own tokenizer makes the prompts."""
+        assert isinstance(options, SaBenchOptions)
+        return [f"{options.custom_tokenizer}/tokenizer.json"] if options.custom_tokenizer else []
+
     def command(self, load: Load, options: Section, context: BenchmarkContext) -> Command:
         """Write the load as a file and call the client on it."""
         assert isinstance(options, SaBenchOptions)

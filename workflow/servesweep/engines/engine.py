@@ -52,6 +52,10 @@ class Engine(ABC):
         """The words that give a replica its served name, where the user's arguments do not."""
         return ("--served-model-name", name)
 
+    def replica_notes(self, args: tuple[str, ...]) -> list[str]:
+        """What a reader should know about a replica started with these arguments."""
+        return []
+
     def replica_refusals(self, args: tuple[str, ...], nodes_per_replica: int) -> list[tuple[str, str]]:
         """Faults of a replica's free-form arguments as (top-level key, sentence)."""
         given = {word.partition("=")[0].removeprefix("--") for word in args if word.startswith("--")}

@@ -55,6 +55,12 @@ class Sglang(Engine):
         env = dynamo_environment(process, deployment) if dynamo else {}
         return Command(argv=tuple(words + flags(own)), env=env)
 
+    def replica_notes(self, args: tuple[str, ...]) -> list[str]:
+        """SGLang's default address is 127.0.0.1, where no other node finds it."""
+        if any(word == "--host" or word.startswith("--host=") for word in args):
+            return []
+        return ["SGLang listens on 127.0.0.1 unless framework_args say --host 0.0.0.0"]
+
     def replica(
         self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment
     ) -> Command:

@@ -31,15 +31,16 @@ def submission_failures(log_text: str) -> dict[str, str]:
 
 
 def record_submission_failures(log: Path) -> list[str]:
-    """Write failure.json where a configuration has none; returns the directories."""
+    """Write failure.json where the run left none since the log began; returns the directories."""
     try:
         text = log.read_text(errors="replace")
     except OSError:
         return []
+    began = _began(log)
     written = []
     for directory, message in submission_failures(text).items():
         files = RunFiles(Path(directory))
-        if not files.root.is_dir() or files.failure.exists() or files.run.exists():
+        if not files.root.is_dir() or files.run.exists() or _told_since(began, files):
             continue
         record = {
             "schema": 1,
@@ -51,6 +52,18 @@ def record_submission_failures(log: Path) -> list[str]:
         write_atomically(files.failure, json.dumps(record, indent=1) + "\n")
         written.append(directory)
     return written
+
+
+def _began(log: Path) -> float:
+    """When the controller started: Snakemake names its log by the local time, else the file's last change."""
+    try:
+        return datetime.strptime(log.name.partition(".")[0], "%Y-%m-%dT%H%M%S").timestamp()
+    except ValueError:
+        return log.stat().st_mtime
+
+
+def _told_since(began: float, files: RunFiles) -> bool:
+    return files.failure.exists() and files.failure.stat().st_mtime >= began
 
 
 def _sentence(block: str) -> str:

@@ -39,6 +39,6 @@ def fold(block: Block, key: str) -> None:
 def tidy(scope: Scope, section: str) -> None:
     """Remove a section that nothing is left of."""
     entry = scope.block.get(section)
-    if entry is not None and entry.block is not None and not entry.block.entries:
-        if len(scope.block.entries) > 1 or not scope.over:
-            scope.block.drop(entry)
+    empty = entry is not None and entry.block is not None and not entry.block.entries
+    if entry is not None and empty and (len(scope.block.entries) > 1 or not scope.over):
+        scope.block.drop(entry)

@@ -31,6 +31,9 @@ def render(configuration: Configuration, binding: Binding | None = None) -> Plan
     recipe, variant, cluster = configuration.recipe, configuration.variant, configuration.cluster
     roles = resolve_roles(recipe, variant, cluster)
     section, notes = _frontend_section(recipe)
+    notes += [
+        n for role in roles if role.framework_args for n in role.engine.replica_notes(role.framework_args)
+    ]
     frontend, benchmark, options = fit_together(recipe, cluster, section, roles, variant)
     per_node = gpus_per_node(recipe, cluster)
     layout = lay_out(recipe, section, roles, per_node, cluster, variant)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from servesweep.benchmarks import BENCHMARKS
 from servesweep.plan.configuration import (
     Configuration,
     configuration_digest,
@@ -18,6 +23,7 @@ from servesweep.plan.plan import Plan
 from servesweep.plan.render import render
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import Problem, RecipeError
+from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.source import Document, load
 from servesweep.recipe.validation import read_recipe, read_section
 from servesweep.recipe.variants import Variant, expand, select, set_value
@@ -147,7 +153,7 @@ def _with_settings(variant: Variant, settings: Iterable[str]) -> Variant:
 
 def _configuration(recipe: RecipeFile, variant: Variant, cluster: Cluster, root: Path) -> Configuration:
     model = read_recipe(variant)
-    files: dict[str, str] = {}
+    files = _named_files(model)
     return Configuration(
         id=configuration_id(recipe.path, root, variant.suffix),
         recipe_file=recipe.path,
@@ -157,3 +163,24 @@ def _configuration(recipe: RecipeFile, variant: Variant, cluster: Cluster, root:
         digest=configuration_digest(model, cluster, files),
         deployment_digest=deployment_digest(model, cluster, files),
     )
+
+
+def _named_files(recipe: Recipe) -> dict[str, str]:
+    """Digests of the files that the recipe names; wrong options are told when the plan is rendered."""
+    benchmark = BENCHMARKS.get(recipe.benchmark.type)
+    if benchmark is None:
+        return {}
+    try:
+        options = benchmark.Options.model_validate(dict(recipe.benchmark.options))
+    except ValidationError:
+        return {}
+    return {path: file_digest(path) for path in benchmark.files(options)}
+
+
+@cache
+def file_digest(path: str) -> str:
+    """SHA-256 of a file's content; empty where there is no such file on this machine."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return ""
