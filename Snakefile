@@ -24,7 +24,7 @@ rule all:
 
 
 onstart:
-    begin(table)
+    begin(table, foreign_locks)
 
 
 onerror:

@@ -85,13 +85,13 @@ def test_every_configuration_has_its_rows_in_the_summary(runs: Runs) -> None:
 
 def test_the_next_run_submits_the_failed_two_alone(runs: Runs) -> None:
     assert runs.submissions(0) == sorted([*GOOD, REFUSED, SHUT])
-    assert runs.submissions(1) == sorted([REFUSED, SHUT])
+    assert runs.submissions(1) == sorted([REFUSED, SHUT]), runs.output(1)
     assert runs.done[1].returncode != 0
     assert runs.results[1] == runs.results[0]
 
 
 def test_after_the_repair_the_two_run_and_nothing_else(runs: Runs) -> None:
-    assert runs.submissions(2) == sorted([REFUSED, SHUT])
+    assert runs.submissions(2) == sorted([REFUSED, SHUT]), runs.output(2)
     assert runs.done[2].returncode == 0, runs.output(2)
     assert runs.results[2].items() >= runs.results[0].items()
     finished = {name.split("/")[0] for name in runs.results[2] if name.endswith("run.json")}

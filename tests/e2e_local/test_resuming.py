@@ -128,12 +128,14 @@ def test_after_kill_9_of_the_controller_the_same_command_finishes(
     sweep.kill()
     sweep.wait()
     assert processes(quick.project.root, "servesweep run ")
-    os.kill(engine, signal.SIGCONT)
     before = quick.kept("points/c2/*")
-    again = quick.snakemake()
-    assert again.returncode == 0, again.stdout
-    assert "An earlier controller was killed: its lock is removed" in again.stdout
-    assert "of an earlier controller still runs quick: ending it" in again.stdout
+    again = start_snakemake(quick)
+    eventually(lambda: quick.exists("failure.json"))  # the earlier run was told to end
+    os.kill(engine, signal.SIGCONT)
+    out, _ = again.communicate(timeout=120)
+    assert again.returncode == 0, out
+    assert "An earlier controller was killed: its lock is removed" in out
+    assert "of an earlier controller still runs quick: ending it" in out
     assert quick.kept("points/c2/*") == before
     assert quick.json("points/c1/result.json")["valid"] is True
 

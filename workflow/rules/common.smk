@@ -1,7 +1,7 @@
 import sys
 from pathlib import Path
 
-from servesweep.runtime.controller import begin, is_finished, open_table
+from servesweep.runtime.controller import begin, is_finished, locks_beside, open_table
 
 # This installation's own programs, also where its environment is not activated.
 shell.prefix(f"export PATH={Path(sys.executable).parent}:$PATH; ")
@@ -11,6 +11,8 @@ table = open_table(
     inside_job=not workflow.is_main_process,
     dry_run=workflow.output_settings.dryrun,
 )
+# As they are before Snakemake takes its own.
+foreign_locks = locks_beside()
 
 
 def session_threads(wildcards):

@@ -12,6 +12,7 @@ import click
 
 from servesweep import __version__
 from servesweep.evidence.files import RunFiles, write_atomically
+from servesweep.migration.command import migrate
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -152,6 +153,9 @@ def report(results: Path, sweep: Path | None, snakemake_log: Path | None) -> Non
     write_report(results, only)
     click.echo(summary_table(results, only))
     click.echo(f"report: {results / 'report.html'}")
+
+
+main.add_command(migrate)
 
 
 class _Fault(click.ClickException):

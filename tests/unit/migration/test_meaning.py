@@ -6,8 +6,7 @@ What v1 meant is computed from the v1 data alone, by the rules that v1 is known 
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,14 +15,13 @@ from servesweep.migration.migrate import migrate_text
 from servesweep.recipe.source import parse
 from servesweep.recipe.variants import expand
 
-sys.path.insert(0, str(Path(__file__).parent))
-from random_recipes import MODES, Data, random_file
-
+Data = dict[str, Any]
+MODES = {"prefill": "prefill", "decode": "decode", "agg": "aggregated"}
 USED = {"sa-bench": {"isl", "osl"}, "gsm8k": {"num_shots"}, "manual": set[str]()}
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_configurations_mean_what_they_meant(seed: int) -> None:
+def test_configurations_mean_what_they_meant(random_file: Callable[[int], str], seed: int) -> None:
     before = random_file(seed)
     after = migrate_text(before, "r.yaml").text
     assert migrate_text(after, "r.yaml").text == after
@@ -35,7 +33,7 @@ def test_configurations_mean_what_they_meant(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_every_comment_is_there_once(seed: int) -> None:
+def test_every_comment_is_there_once(random_file: Callable[[int], str], seed: int) -> None:
     before = random_file(seed)
     after = migrate_text(before, "r.yaml").text
     words = re.compile(r"# ((?:above|at)\d+\.)")

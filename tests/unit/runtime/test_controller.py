@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 from pathlib import Path
@@ -11,7 +12,13 @@ from typing import Any
 
 import pytest
 
-from servesweep.runtime.controller import RECORDS, note_controller, release_stale_lock
+from servesweep.runtime.controller import (
+    RECORDS,
+    locks_beside,
+    note_controller,
+    release_stale_lock,
+    restore_locks,
+)
 from servesweep.runtime.processes import start_time
 
 LOCK = Path(".snakemake/locks/0.output.lock")
@@ -86,3 +93,27 @@ def test_without_a_lock_old_records_are_forgotten(capsys: pytest.CaptureFixture[
     assert not release_stale_lock()
     assert list(RECORDS.iterdir()) == []
     assert capsys.readouterr().err == ""
+
+
+def test_a_lock_beside_a_living_controller_outlives_our_end(tmp_path: Path) -> None:
+    LOCK.write_text("results/a/run.json\n")
+    parent = os.getppid()
+    record(pid=parent, started=start_time(parent))
+    note_controller()
+    locks = locks_beside()
+    shutil.rmtree(LOCK.parent)  # as Snakemake does at its end
+    restore_locks(tmp_path, locks)
+    assert LOCK.read_text() == "results/a/run.json\n"
+    assert len(list(RECORDS.iterdir())) == 1
+
+
+def test_the_lock_of_a_controller_that_ended_meanwhile_is_not_put_back(tmp_path: Path) -> None:
+    record()
+    LOCK.unlink()
+    restore_locks(tmp_path, {LOCK: "results/a/run.json\n"})
+    assert not LOCK.exists()
+
+
+def test_locks_are_nobody_s_without_another_controller() -> None:
+    note_controller()
+    assert locks_beside() == {}

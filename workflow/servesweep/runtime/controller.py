@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import socket
@@ -18,6 +19,7 @@ from servesweep.recipe.problems import RecipeError
 from servesweep.runtime.processes import start_time
 
 STATE = Path(".snakemake")
+LOCKS = STATE / "locks"
 # One record each: `snakemake report` may run beside a sweep, and must not be taken for the lock's owner.
 RECORDS = STATE / "servesweep-controllers"
 
@@ -40,9 +42,13 @@ def is_finished(plan: Plan) -> bool:
     return read_json(RunFiles(RESULTS / plan.configuration).run).get("digest") == plan.digest
 
 
-def begin(table: SweepTable) -> None:
-    """Note which process controls this directory, and which configurations the sweep has."""
+def begin(table: SweepTable, locks: Mapping[Path, str]) -> None:
+    """Note which process controls this directory, and which configurations the sweep has.
+
+    `locks` are those that stood here before Snakemake took its own.
+    """
     note_controller()
+    atexit.register(restore_locks, Path.cwd(), locks)
     for configuration, plan in table.plans.items():
         # Validation runs once a recipe: whoever removes results/<configuration> still has a valid record.
         path = RunFiles(RESULTS / configuration).plan
@@ -53,9 +59,33 @@ def begin(table: SweepTable) -> None:
 
 def note_controller() -> None:
     """Write this process down as one that may hold the lock of the current directory."""
-    pid, host = os.getpid(), socket.gethostname()
-    record = {"host": host, "pid": pid, "started": start_time(pid)}
-    write_atomically(RECORDS / f"{host}-{pid}.json", json.dumps(record) + "\n")
+    pid = os.getpid()
+    record = {"host": socket.gethostname(), "pid": pid, "started": start_time(pid)}
+    write_atomically(_own_record(), json.dumps(record) + "\n")
+
+
+def locks_beside() -> dict[Path, str]:
+    """Text of each lock file, where another controller of this directory may be alive."""
+    others = [record for record in RECORDS.glob("*.json") if record.name != _own_record().name]
+    if all(_is_dead(read_json(record)) for record in others):
+        return {}
+    return {lock: lock.read_text() for lock in LOCKS.glob("*.lock")}
+
+
+def restore_locks(root: Path, locks: Mapping[Path, str]) -> None:
+    """Put back the locks of controllers that are still alive, at the end of this one.
+
+    A Snakemake that ends removes the whole directory of locks, others' too (9.27, persistence/file.py): a
+    `snakemake report` beside a sweep would open the way to a second sweep.
+    """
+    os.chdir(root)
+    _own_record().unlink(missing_ok=True)
+    records = [read_json(record) for record in RECORDS.glob("*.json")]
+    if all(_is_dead(record) for record in records):
+        return
+    for path, text in locks.items():
+        if not path.exists():
+            write_atomically(path, text)
 
 
 def release_stale_lock() -> bool:
@@ -64,7 +94,7 @@ def release_stale_lock() -> bool:
     Snakemake's lock does not tell its owner, so a controller ended by `kill -9` would block this directory
     until somebody types --unlock. Only owners recorded on this host, and gone, are taken for dead.
     """
-    locks = list((STATE / "locks").glob("*.lock"))
+    locks = list(LOCKS.glob("*.lock"))
     records = list(RECORDS.glob("*.json"))
     stale = bool(locks and records) and all(_is_dead(read_json(record)) for record in records)
     if locks and not stale:
@@ -78,6 +108,10 @@ def release_stale_lock() -> bool:
             file=sys.stderr,
         )
     return stale
+
+
+def _own_record() -> Path:
+    return RECORDS / f"{socket.gethostname()}-{os.getpid()}.json"
 
 
 def _is_dead(record: Mapping[str, Any]) -> bool:
