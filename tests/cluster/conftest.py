@@ -6,10 +6,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,7 @@ class Sweep:
 
     cluster: Cluster
     project: Any
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def recipe(self, name: str, **changes: Any) -> None:
         """Write config/recipes/<name>.yaml: one simulator on one node, one quick point, changed by `changes`.
@@ -223,15 +225,15 @@ class Sweep:
         """What is typed after `snakemake`."""
         return ["--profile", "cluster", "--config", "recipes=config/recipes"]
 
-    def run(self, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    def run(self, *more: str) -> subprocess.CompletedProcess[str]:
         """`snakemake --profile cluster` to its end."""
-        done: subprocess.CompletedProcess[str] = self.project.snakemake(*self.words(), timeout=timeout)
+        done: subprocess.CompletedProcess[str] = self.project.snakemake(*self.words(), *more)
         return done
 
     def start(self) -> subprocess.Popen[str]:
         """The same in the background."""
-        process: subprocess.Popen[str] = self.project.start(*self.words())
-        return process
+        self.started.append(self.project.start(*self.words()))
+        return self.started[-1]
 
     def jobs(self) -> dict[str, dict[str, Any]]:
         """Configuration to its job in the queue."""
@@ -248,7 +250,19 @@ class Sweep:
     def wait_for_point(self, configuration: str, point: str, timeout: float = 120) -> None:
         """Return in the middle of a point."""
         what = f"the first answers of {point} of {configuration}"
-        self.cluster.wait_until(lambda: self.requests_done(configuration, point) > 0, timeout, what)
+        self.wait_until(lambda: self.requests_done(configuration, point) > 0, timeout, what)
+
+    def wait_until(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
+        """Poll until the condition holds, in seconds; the end of the controlling Snakemake fails at once."""
+
+        def holds() -> bool:
+            if condition():
+                return True
+            if self.started[-1].poll() is not None:
+                pytest.fail(f"{what}: Snakemake has ended before\n{self.started[-1].communicate()[0]}")
+            return False
+
+        self.cluster.wait_until(holds, timeout, what)
 
     def results(self) -> dict[str, tuple[bytes, int]]:
         """Every point's result and the records of finished runs: content and time in nanoseconds."""
@@ -264,7 +278,11 @@ class Sweep:
         return [int(job) for job in re.findall(r"has been submitted with SLURM jobid (\d+)", output)]
 
     def end(self) -> None:
-        """Cancel what is still queued, for a test that failed in its middle."""
+        """End what is still there of a test that failed in its middle."""
+        for process in self.started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
         for row in self.jobs().values():
             self.cluster.cancel(row["job_id"])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 import time
 import urllib.request
 from dataclasses import dataclass
@@ -46,6 +47,8 @@ def seen(new_sweep: Any) -> Seen:
     sweep = new_sweep("features")
     for recipe in FEATURES.glob("*.yaml"):
         shutil.copy(recipe, sweep.project.root / "config/recipes")
+    # As on many a cluster: a web proxy that knows nothing of the compute nodes. Nobody listens on port 9.
+    sweep.project.environment.update(http_proxy="http://10.78.0.254:9", HTTP_PROXY="http://10.78.0.254:9")
     seen = Seen(sweep, "", 0.0, {}, set(), {})
     began = time.monotonic()
     process = sweep.start()
@@ -162,6 +165,11 @@ def test_workers_register_with_their_nodes_own_addresses(seen: Any) -> None:
     assert "127.0.0.1" not in json.dumps(deployment["steps"])
     health = seen.sweep.project.json("dynamo-disagg/health.json")
     assert health["workers"] == ["decode_0", "decode_1", "prefill_0", "prefill_1"]
+
+
+def test_a_node_that_takes_itself_for_127_0_1_1_has_an_address_for_the_others(cluster: Any) -> None:
+    script = "from servesweep.runtime.allocation import _own_address; print(_own_address('10.78.0.1'))"
+    assert cluster.execute("ssnode3", sys.executable, "-c", script).strip() == "10.78.0.3"
 
 
 @pytest.mark.parametrize("name", STEPS)

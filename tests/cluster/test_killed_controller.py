@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -33,39 +34,83 @@ def story(sweep: Any, name: str) -> str:
     return str((sweep.project.root / f"results/{name}/run.log").read_text())
 
 
-def test_after_kill_9_the_same_command_finishes_and_repeats_nothing(sweep: Any, cluster: Any) -> None:
-    sweep.recipe("resumed", **POINTS)
-    process = sweep.start()
-    sweep.wait_for_point("resumed", "c2")
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    orphan = sweep.jobs()["resumed"]["job_id"]
-    before = sweep.results()
-    assert "resumed/points/c1/result.json" in before
+def signal_client(cluster: Any, sweep: Any, name: str, number: str) -> None:
+    """A signal to the benchmark client of a configuration."""
+    node = sweep.project.json(f"{name}/allocation.json")["hosts"][0]["host"]
+    clients = [pid for pid, command in cluster.processes(node) if "servesweep.loadgen" in command]
+    cluster.execute(node, "kill", f"-{number}", *map(str, clients))
 
-    done = sweep.run()
-    assert done.returncode == 0, done.stdout
-    assert "An earlier controller was killed" in done.stdout
-    assert len(sweep.submitted(done.stdout)) == 1
-    after = sweep.results()
-    assert after.items() >= before.items()
-    assert {f"resumed/points/c{n}/result.json" for n in (1, 2, 3)} < set(after)
-    assert cluster.state(orphan).startswith("CANCELLED")
-    assert f"job {orphan} of an earlier controller" in story(sweep, "resumed")
-    cluster.nothing_is_left(sweep.project.root)
-    assert sweep.run().stdout.count("Nothing to be done") == 1
+
+@dataclass
+class Both:
+    """Two sweeps at once from two directories: Ctrl-C for the one, kill -9 and a second try for the other."""
+
+    interrupted: Any
+    resumed: Any
+    cancelled: int
+    orphan: int
+    before: dict[str, tuple[bytes, int]]
+    second: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def both(new_sweep: Any, cluster: Any) -> Both:
+    interrupted, resumed = new_sweep("interrupted"), new_sweep("resumed")
+    interrupted.recipe("interrupted", **POINTS | {"num_prompts_mult": 100})
+    resumed.recipe("resumed", **POINTS)
+    controllers = interrupted.start(), resumed.start()
+    interrupted.wait_for_point("interrupted", "c1")
+    resumed.wait_for_point("resumed", "c2")
+    cancelled, orphan = interrupted.jobs()["interrupted"]["job_id"], resumed.jobs()["resumed"]["job_id"]
+    os.killpg(controllers[0].pid, signal.SIGINT)
+    os.killpg(controllers[1].pid, signal.SIGKILL)
+    # An orphan that could finish before anybody comes would prove nothing.
+    signal_client(cluster, resumed, "resumed", "STOP")
+    before = resumed.results()
+    for controller in controllers:
+        controller.communicate(timeout=120)
+    return Both(interrupted, resumed, cancelled, orphan, before, resumed.run())
+
+
+def test_ctrl_c_cancels_the_jobs_of_its_own_sweep_alone(both: Both, cluster: Any) -> None:
+    assert both.interrupted.started[0].returncode != 0
+    assert cluster.state(both.cancelled).startswith("CANCELLED")
+    assert not both.interrupted.results()
+    failure = both.interrupted.project.json("interrupted/failure.json")
+    assert failure["message"] == f"stopped by SIGTERM: job {both.cancelled} was cancelled"
+    cluster.nothing_is_left(both.interrupted.project.root)
+
+
+def test_after_kill_9_the_same_command_finishes_and_repeats_nothing(both: Both, cluster: Any) -> None:
+    assert both.second.returncode == 0, both.second.stdout
+    assert "An earlier controller was killed" in both.second.stdout
+    assert len(both.resumed.submitted(both.second.stdout)) == 1
+    after = both.resumed.results()
+    assert "resumed/points/c1/result.json" in both.before
+    assert after.items() >= both.before.items()
+    assert set(after) == {
+        "resumed/run.json",
+        *(f"resumed/points/c{n}/result.json" for n in (1, 2, 3)),
+    }
+    cluster.nothing_is_left(both.resumed.project.root)
+    assert "Nothing to be done" in both.resumed.run().stdout
+
+
+def test_the_orphan_of_a_killed_controller_is_cancelled(both: Both, cluster: Any) -> None:
+    assert cluster.state(both.orphan).startswith("CANCELLED")
+    assert f"job {both.orphan} of an earlier controller" in story(both.resumed, "resumed")
 
 
 def test_an_orphan_that_still_waits_gives_way(sweep: Any, cluster: Any, full_cluster: Any) -> None:
     sweep.recipe("waiting")
     process = sweep.start()
-    cluster.wait_until(lambda: "waiting" in sweep.jobs(), 60, "the submission")
+    sweep.wait_until(lambda: "waiting" in sweep.jobs(), 60, "the submission")
     orphan = sweep.jobs()["waiting"]["job_id"]
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
 
     process = sweep.start()
-    cluster.wait_until(lambda: sweep.jobs()["waiting"]["job_id"] != orphan, 60, "the second submission")
+    sweep.wait_until(lambda: sweep.jobs()["waiting"]["job_id"] != orphan, 60, "the second submission")
     mine = sweep.jobs()["waiting"]["job_id"]
     full_cluster()
     output, _ = process.communicate(timeout=200)
@@ -75,25 +120,3 @@ def test_an_orphan_that_still_waits_gives_way(sweep: Any, cluster: Any, full_clu
     assert cluster.state(orphan) != "COMPLETED"
     assert re.findall(r"started agg_0", story(sweep, "waiting")) == ["started agg_0"]
     cluster.nothing_is_left(sweep.project.root)
-
-
-def test_ctrl_c_cancels_the_jobs_of_its_own_sweep_alone(sweep: Any, cluster: Any, new_sweep: Any) -> None:
-    """Two sweeps run from two directories at once; one of them is interrupted, the other one finishes."""
-    other = new_sweep("other")
-    other.recipe("undisturbed", **POINTS)
-    sweep.recipe("interrupted", **POINTS)
-    process, undisturbed = sweep.start(), other.start()
-    sweep.wait_for_point("interrupted", "c1")
-    job = sweep.jobs()["interrupted"]["job_id"]
-    os.killpg(process.pid, signal.SIGINT)
-    process.communicate(timeout=120)
-    assert process.returncode != 0
-    cluster.nothing_is_left(sweep.project.root)
-    assert cluster.state(job).startswith("CANCELLED")
-    assert not sweep.project.exists("interrupted/run.json")
-    assert sweep.project.json("interrupted/failure.json")["message"].startswith("stopped by SIGTERM")
-
-    output, _ = undisturbed.communicate(timeout=200)
-    assert undisturbed.returncode == 0, output
-    assert other.project.json("undisturbed/run.json")["points"] == ["c1", "c2", "c3"]
-    cluster.nothing_is_left(other.project.root)

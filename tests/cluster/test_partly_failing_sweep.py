@@ -16,7 +16,7 @@ REFUSED, SHUT = "no-such-partition", "never-healthy"
 
 @dataclass
 class Runs:
-    """One sweep run three times: as it is, again, and after both recipes are repaired."""
+    """One sweep run, then asked what it would do again, then run after both recipes are repaired."""
 
     sweep: Any
     done: list[subprocess.CompletedProcess[str]] = field(default_factory=list)
@@ -32,8 +32,8 @@ class Runs:
     def output(self, run: int) -> str:
         return self.done[run].stdout
 
-    def run(self) -> None:
-        self.done.append(self.sweep.run())
+    def run(self, *words: str) -> None:
+        self.done.append(self.sweep.run(*words))
         self.results.append(self.sweep.results())
 
 
@@ -49,7 +49,7 @@ def runs(new_sweep: Any) -> Runs:
     with (results / "summary.csv").open() as table:
         runs.summary = list(csv.DictReader(table))
     runs.page = (results / "report.html").read_text()
-    runs.run()
+    runs.run("--dry-run")
     runs.sweep.recipe(REFUSED)
     runs.sweep.recipe(SHUT)
     runs.run()
@@ -83,10 +83,9 @@ def test_every_configuration_has_its_rows_in_the_summary(runs: Runs) -> None:
     assert {status[name] for name in GOOD} == {"valid"}
 
 
-def test_the_next_run_submits_the_failed_two_alone(runs: Runs) -> None:
+def test_the_next_run_would_submit_the_failed_two_alone(runs: Runs) -> None:
     assert runs.submissions(0) == sorted([*GOOD, REFUSED, SHUT])
     assert runs.submissions(1) == sorted([REFUSED, SHUT]), runs.output(1)
-    assert runs.done[1].returncode != 0
     assert runs.results[1] == runs.results[0]
 
 

@@ -6,9 +6,13 @@ import os
 import signal
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from servesweep.runtime.processes import MARK
+from servesweep.runtime.run import run_configuration
 
 Processes = Callable[..., dict[int, str]]
 Eventually = Callable[[Callable[[], Any]], Any]
@@ -130,6 +134,23 @@ def test_what_cannot_be_written_is_one_sentence(quick: Any) -> None:
     assert done.returncode == 1
     assert quick.json("failure.json")["message"].endswith("deployment.json: Is a directory")
     assert "Traceback" not in done.stdout
+
+
+def test_an_internal_error_is_one_sentence_and_its_traceback_is_in_a_log(
+    quick: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("a bug")
+
+    quick.validate()
+    monkeypatch.chdir(quick.project.root)
+    monkeypatch.setenv(MARK, "")  # the run sets it: here it is to be undone
+    monkeypatch.setattr("servesweep.runtime.run.write_snapshot", broken)
+    said: list[str] = []
+    assert run_configuration(Path("results/quick"), "local", said.append) == 1
+    assert "FAILED in stage allocation: internal error: ValueError: a bug" in said
+    assert quick.json("failure.json")["log"] == "logs/internal_error.log"
+    assert "Traceback" in (quick.project.root / "results/quick/logs/internal_error.log").read_text()
 
 
 def test_a_plan_that_is_missing_is_one_sentence(quick: Any) -> None:

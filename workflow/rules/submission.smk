@@ -16,6 +16,9 @@ rule run:
         slurm_account=table.request("slurm_account"),
         slurm_partition=table.request("slurm_partition"),
         slurm_extra=table.request("slurm_extra"),
+        constraint=table.request("constraint"),
+        qos=table.request("qos"),
+        gres=table.request("gres"),
     params:
         digest=table.digest,
         launcher=table.launcher,

@@ -58,16 +58,38 @@ def validate(
 
 
 @main.command()
-@click.argument("results", type=click.Path(path_type=Path), default=Path("results"))
+@click.argument("words", nargs=-1, metavar="[RECIPE...|RESULTS]")
+@click.option("--cluster", "cluster_file", help="Cluster file; default: built-in values.")
+@click.option("--set", "settings", multiple=True, help="Change one value, such as roles.decode.workers=4.")
+@click.option("--json", "as_json", is_flag=True, help="One object a line, with keys that stay.")
 @click.option(
     "--sweep", type=click.Path(path_type=Path), help="Only the configurations that this file lists."
 )
-def plan(results: Path, sweep: Path | None) -> None:
-    """Print node maps and Slurm requests of the validated configurations."""
+def plan(
+    words: tuple[str, ...],
+    cluster_file: str | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+    sweep: Path | None,
+) -> None:
+    """Print node maps, ports, commands and Slurm requests, of recipes or of validated configurations."""
     from servesweep.plan.node_map import describe
+    from servesweep.plan.plan_command import is_results, plan_files, told
+    from servesweep.recipe.problems import RecipeError
 
-    for name in _configurations(results, sweep):
-        click.echo(describe(_plan(results / name)) + "\n")
+    if is_results(words) or sweep:
+        results = Path(words[0] if words else "results")
+        plans = [_plan(results / name) for name in _configurations(results, sweep)]
+        if not as_json:
+            click.echo("".join(describe(plan) + "\n\n" for plan in plans), nl=False)
+            return
+    else:
+        try:
+            plans = plan_files(words, cluster_file, settings)
+        except RecipeError as error:
+            raise _Fault(str(error)) from None
+    for line in told(plans, as_json):
+        click.echo(line)
 
 
 @main.command()

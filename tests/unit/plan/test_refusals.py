@@ -63,8 +63,8 @@ SA = "benchmark: {type: sa-bench, isl: 8, osl: 8, concurrencies: 1}\n"
          "6: frontend.type: vllm-router serves the engines command, simulator and vllm,"
          " and roles.agg has sglang"),
         ("roles:\n  prefill: {nodes: 1, engine: vllm}\n  decode: {nodes: 1, engine: sglang}\n",
-         "1: frontend.type: workers under Dynamo share one engine:"
-         " name it at the top, or use another frontend"),
+         "1: frontend.type: roles with engines of their own do not run under Dynamo:"
+         " name one engine at the top, or use another frontend"),
         ("engine: sglang\nroles: {agg: {nodes: 1, workers: 2}}\nfrontend: {type: direct}\n",
          "6: frontend.type: direct serves exactly one agg worker, and the recipe has 2 agg: use a router"),
         ("engine: sglang\n" + PD + "frontend: {type: direct}\n",

@@ -1,13 +1,14 @@
 """Every key of a recipe: how it is written, what it means, and what is said when it is wrong."""
 
+import json
 import math
-import types
 from collections.abc import Iterator
-from typing import Any, Union, get_args, get_origin
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
+from servesweep.recipe.explaining import model_in
 from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.roles import RoleSection
@@ -130,7 +131,10 @@ def test_an_engine_of_a_role_is_read() -> None:
 
 NO_TIME = 'write "90" or 90 (minutes), "90:00", "01:30:00", "1-12", "1-12:30" or "1-12:30:00"'
 EMPTY = "the key has no value: write one, or remove the key"
-AGG = "args, critical, engine, env, gpus, nodes, srun_options, workers"
+AGG = (
+    "args, container, critical, engine, env, extra_args, gpus, kv_events, nodes, restart, sidecar,"
+    " srun_options, workers"
+)
 NODES = "expected a number of nodes from 1, or `colocate` for decode, got"
 
 # (key at the top, what is written, the key path that is named, the sentence)
@@ -144,7 +148,7 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("name", "[a]", "name", "expected text, got a list"),
     ("name", "true", "name", "expected text, got true"),
     ("model", "tiny", "model",
-     "expected a mapping with the keys container, path, precision, served_name, got 'tiny'"),
+     "expected a mapping with the keys container, path, precision, served_name, stage_dir, got 'tiny'"),
     ("model", "", "model", EMPTY),
     ("model", "{precision: fp8}", "model.path", "required key is missing"),
     ("model", "{path: 8, precision: fp8}", "model.path",
@@ -268,6 +272,138 @@ def test_a_required_key_is_asked_for(key: str) -> None:
     assert complaint(recipe) == f"r.yaml:1: {key}: required key is missing{hint}"
 
 
+# Every further key with a value that means something: what is wrong with each stands below.
+FURTHER = """\
+schema: 2
+name: whole
+model: {path: tiny, precision: fp8, stage_dir: /scratch/models}
+engine: sglang
+roles:
+  prefill:
+    nodes: 1
+    container: prefill-image
+    kv_events: true
+    sidecar: true
+    restart: on-failure
+    extra_args: [--tool_parser, qwen]
+  decode:
+    nodes: 1
+    kv_events: {publisher: zmq, topic: decode-events}
+    sidecar: true
+    restart: {policy: always, max_restarts: 5, backoff_seconds: 10, max_backoff_seconds: 120}
+resources: {het_jobs: false}
+dynamo:
+  install: false
+  source:
+    git: https://example.com/dynamo.git
+    rev: v1.6.1
+    sha: 81d0555ee23519cea80a42b4fe824e30368b7300
+    patches: [a-patch]
+  top_of_tree: false
+  request_plane: nats
+  event_plane: zmq
+  sidecar: true
+  sidecar_port: 50051
+  sidecar_binary: dynamo-sidecar
+  sidecar_startup_timeout: 60
+  sidecar_context_length: 4096
+  sidecar_args: [--verbose]
+frontend:
+  enable_multiple_frontends: true
+  num_additional_frontends: 4
+  nginx_container: nginx
+  nginx_raise_ulimit: true
+  nginx_session_affinity: true
+  nginx_session_affinity_header: X-Session
+  nginx_keepalive_timeout: 60s
+  ctx_router: {type: round_robin}
+  gen_router: {type: load_balancing}
+  server_config_extra: {timeout: 60}
+  container_image: frontend-image
+  numa_bind: true
+  worker_selection: {policy: kv}
+services:
+  - name: etcd
+    type: etcd
+    placement: {node: dedicated}
+  - name: cache
+    command: [cache-server, --port, "9000"]
+    env: {A: 1}
+    container: cache-image
+    placement: {node: workers, per: worker}
+    start: before_workers
+    readiness: {http: {port: 9000, path: /up, status: 204}, timeout_seconds: 60, interval_seconds: 1}
+    inherit_discovery_env: false
+    critical: true
+    metrics: [{port: 9001}]
+    preamble: ulimit -n 65536
+    cpus_per_task: 4
+    cpu_bind: none
+    srun_options: {mem: 8G}
+    source: {git: https://example.com/cache.git, rev: v1, path: server, sha: abc}
+    build_command: make
+    build_timeout_seconds: 600
+  - name: trainer
+    nodes: 2
+    command: [train]
+    args: [--verbose]
+    options: {a: 1}
+    terminal: true
+    enabled: true
+  - {name: watcher, command: [watch], placement: {pool: trainer}, readiness: {log: {pattern: ready}}}
+  - {name: nats, type: nats, external: "nats://elsewhere:4222", readiness: {tcp: 4222}}
+sbatch_directives: {mail-user: user@example.com, exclusive: ""}
+container_mounts: {/data: /data}
+extra_mount: ["/a:/b:ro"]
+setup_script: setup.sh
+host_setup: {commands: [a], teardown: [b], nodes: workers, ignore_failure: true, timeout_seconds: 120}
+identity:
+  model: {repo: org/model, revision: dc54ff55}
+  container: {image: registry/image@sha256:46da}
+  frameworks: {vllm: 0.20.0}
+profiling:
+  type: nsys-time
+  extra_nsys_args: --trace cuda
+  prefill: {start_step: 10, stop_step: 30}
+  decode: {start_step: 200, stop_step: 400}
+  delay_secs: 10
+  duration_secs: 5
+  benchmark_duration_secs: 60
+observability:
+  enabled: true
+  enable_otel: true
+  otel_endpoint: http://otel:4317
+  tachometer:
+    enabled: true
+    binary_path: scraper
+    collect_interval_ms: 500
+    sync_interval_secs: 60
+    compaction_threads: 2
+    storage_subdir: metrics
+    extra_metadata: {site: lab}
+  nsys: {trace: cuda}
+telemetry:
+  enabled: true
+  dcgm_exporter: {container_image: dcgm, port: 9402, command: [dcgm-exporter]}
+  collect_interval_ms: 500
+  storage_subdir: watts
+  required: true
+  startup_timeout_seconds: 10
+  request_timeout_seconds: 1
+  collector_join_timeout_seconds: 5
+post_eval: {command: [evaluate], passthrough_env: [HF_TOKEN]}
+output: {log_dir: ./outputs}
+reporting:
+  status: {endpoint: http://s:8080, endpoints: [http://t:8080], token_env: TOKEN}
+  ai_analysis: {enabled: true}
+  s3: {bucket: results}
+enable_config_dump: false
+"""
+
+# What the recipe above cannot hold beside the rest.
+BESIDE = {"dynamo.source.pypi", "dynamo.source.wheel", "profiling.aggregated"}
+
+
 def fields(model: type[BaseModel], path: str = "") -> Iterator[str]:
     """Path of every field that a recipe may have."""
     for name, field in model.model_fields.items():
@@ -281,23 +417,54 @@ def fields(model: type[BaseModel], path: str = "") -> Iterator[str]:
             yield from fields(inner, f"{here}.")
 
 
-def model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    if get_origin(annotation) in (Union, types.UnionType):
-        return next((found for found in map(model_in, get_args(annotation)) if found), None)
-    return None
+def written(data: Any, path: str = "") -> Iterator[str]:
+    """Path of every key of a recipe; a role stands for all."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            here = f"{path}.{key}" if path else key
+            yield here.replace("roles.prefill", "roles.agg").replace("roles.decode", "roles.agg")
+            yield from written(value, here)
 
 
-@pytest.mark.parametrize("path", list(fields(Recipe)))
+TABLED = {row[2] for row in RIGHT}
+KEYS = list(fields(Recipe))
+IN_FURTHER = set(written(parse(FURTHER, "r.yaml").data))
+
+
+@pytest.mark.parametrize("path", KEYS)
 def test_the_tables_above_name_every_key(path: str) -> None:
-    def named(paths: list[str]) -> bool:
-        return any(known == path or known.startswith(f"{path}.") for known in paths)
+    by_role = path.replace("roles.decode", "roles.agg").replace("roles.prefill", "roles.agg")
+    tabled = any(known == path or known.startswith(f"{path}.") for known in TABLED)
+    beside = any(path == key or path.startswith(f"{key}.") for key in BESIDE)
+    assert tabled or by_role in IN_FURTHER or beside or path.startswith("roles.agg.engine")
 
-    if not path.startswith("roles.agg.engine"):  # has a test of its own
-        assert named([row[2] for row in RIGHT])
-    # A type of an engine is checked in the engine's own place.
-    assert named([row[2] for row in WRONG]) or path == "roles.agg.engine.type"
+
+def test_every_further_key_is_read_and_survives_json() -> None:
+    recipe = read(FURTHER)
+    assert recipe.roles is not None
+    assert recipe.roles.prefill is not None
+    assert recipe.roles.prefill.kv_events is not None
+    assert recipe.roles.prefill.restart.policy == "on-failure"
+    assert recipe.services[1].readiness is not None
+    assert Recipe.model_validate_json(recipe.model_dump_json(by_alias=True)) == recipe
+
+
+# Names and free-form mappings take whatever YAML may hold.
+FREE = {"roles.agg.engine", "identity", "output", "reporting", "post_eval", "host_setup"}
+
+
+@pytest.mark.parametrize("path", [key for key in KEYS if key not in FREE])
+def test_a_list_of_lists_is_no_value_of_any_key(path: str) -> None:
+    """One line that names file, line and the key, whichever key it is."""
+    nested: Any = [[1]]
+    for step in reversed(path.split(".")[1:]):
+        nested = {step: nested}
+    top = path.partition(".")[0]
+    recipe = text(top, json.dumps(nested))
+    message = complaint(recipe)
+    line = 1 + [row.partition(":")[0] for row in recipe.splitlines()].index(top)
+    assert any(row.startswith(f"r.yaml:{line}: {path}") for row in message.splitlines()), message
+    assert not any("validation error" in row for row in message.splitlines()), message
 
 
 def test_infinity_and_text_of_a_number_keep_their_types() -> None:

@@ -7,8 +7,11 @@ from servesweep.engines.engine import Engine
 from servesweep.engines.mocker import Mocker
 from servesweep.engines.sglang import Sglang
 from servesweep.engines.simulator import Simulator
+from servesweep.engines.tilert import Tilert
+from servesweep.engines.trtllm import Trtllm
 from servesweep.engines.vllm import Vllm
 
 ENGINES: dict[str, Engine] = {
-    engine.name: engine for engine in (Simulator(), Mocker(), CommandEngine(), Sglang(), Vllm())
+    engine.name: engine
+    for engine in (Simulator(), Mocker(), CommandEngine(), Sglang(), Vllm(), Trtllm(), Tilert())
 }

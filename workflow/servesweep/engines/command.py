@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import Field, field_validator
 
-from servesweep.engines.engine import Engine
+from servesweep.engines.engine import Engine, WorkerSpec
 from servesweep.engines.flags import flags
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment, Probe
@@ -48,27 +47,26 @@ class CommandEngine(Engine):
     Options = CommandOptions
     transports = frozenset({"http"})
 
-    def command(
-        self, process: ProcessPlace, args: Mapping[str, Any], options: Section, deployment: Deployment
-    ) -> Command:
+    def command(self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> Command:
         """Fill in the placeholders of the command line."""
+        options = worker.options
         assert isinstance(options, CommandOptions)
         values = {
             "{port}": str(process.http_port),
             "{host}": "0.0.0.0",
-            "{model}": deployment.model_path,
+            "{model}": deployment.model,
             "{gpus}": ",".join(map(str, process.gpus)),
             "{name}": deployment.served_model,
             "{mode}": process.mode,
             "{bootstrap_port}": str(process.bootstrap_port or ""),
         }
-        return Command(argv=tuple(_filled(word, values) for word in options.argv) + tuple(flags(args)))
+        return Command(argv=tuple(_filled(word, values) for word in options.argv) + tuple(flags(worker.args)))
 
     def replica(
         self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment
     ) -> Command:
         """Fill in the command line and append the user's own arguments."""
-        command = self.command(process, {}, options, deployment)
+        command = self.command(process, WorkerSpec(options=options), deployment)
         return Command(argv=command.argv + args)
 
     def replica_name(self, name: str) -> tuple[str, ...]:

@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from servesweep.engines.flags import owned
+from servesweep.engines.flags import kebab, owned
+from servesweep.recipe.kv_events import KvEventsSection
 from servesweep.recipe.problems import listed
 from servesweep.recipe.section import Section
-from servesweep.topology.deployment import Command, Deployment, Probe, Transport
-from servesweep.topology.shapes import ProcessPlace
+from servesweep.topology.deployment import Command, Deployment, Probe, Transport, registers
+from servesweep.topology.processes import Parallelism
+from servesweep.topology.shapes import ProcessPlace, RoleShape
 
-# Ready means that the worker's `generate` endpoint answers, not that the process is up:
-# https://github.com/ai-dynamo/dynamo, docs on health checks.
-DYNAMO_HEALTH = {"DYN_SYSTEM_USE_ENDPOINT_HEALTH_STATUS": '["generate"]'}
+NO_OPTIONS: Mapping[str, str] = {}
 
 
 class NoOptions(Section):
     """For engines without engine-wide options."""
 
 
+@dataclass(frozen=True)
+class WorkerSpec:
+    """What a recipe says about each worker of a role, beside its place."""
+
+    args: Mapping[str, Any] = field(default_factory=dict)
+    options: Section = field(default_factory=NoOptions)
+    extra_args: tuple[str, ...] = ()
+    kv_events: KvEventsSection | None = None
+
+
 class Engine(ABC):
-    """One inference engine."""
+    """One inference engine.
+
+    `spans_nodes`: a worker may have several nodes. `one_step`: one launch starts all ranks of a worker, a
+    task a GPU, with the srun options `step_options`; a frontend of the same image needs
+    `frontend_step_options`. `exact_packing`: a worker of several nodes takes exactly its GPUs.
+    """
 
     name: ClassVar[str]
     Options: ClassVar[type[Section]] = NoOptions
@@ -30,13 +46,40 @@ class Engine(ABC):
     reserved: ClassVar[frozenset[str]] = frozenset()
     rank_flags: ClassVar[frozenset[str]] = frozenset()
     spans_nodes: ClassVar[bool] = False
-    pins_devices: ClassVar[bool] = False
+    one_step: ClassVar[bool] = False
+    exact_packing: ClassVar[bool] = False
+    step_options: ClassVar[Mapping[str, str]] = NO_OPTIONS
+    frontend_step_options: ClassVar[Mapping[str, str]] = NO_OPTIONS
 
     @abstractmethod
-    def command(
-        self, process: ProcessPlace, args: Mapping[str, Any], options: Section, deployment: Deployment
-    ) -> Command:
+    def command(self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> Command:
         """Render the command of one process of a worker."""
+
+    def environment(
+        self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment
+    ) -> dict[str, str]:
+        """Variables of one process that no environment of the recipe may replace, such as its ports."""
+        return {}
+
+    def pins_devices(self, options: Section) -> bool:
+        """Whether the command line itself names the GPUs, so that no variable has to."""
+        return False
+
+    def parallelism(self, args: Mapping[str, Any], options: Section) -> Parallelism:
+        """How a worker is cut into data-parallel ranks, where that makes processes of their own.
+
+        Raises:
+            ValueError: for a degree that is no whole number from 1.
+        """
+        return Parallelism()
+
+    def colocates(self, shapes: Sequence[RoleShape], gpus_per_node: int, options: Section) -> bool:
+        """Whether prefill and decode share nodes without `nodes: colocate`."""
+        return False
+
+    def scheme(self, args: Mapping[str, Any]) -> str:
+        """Scheme of the URL by which a router reaches a worker."""
+        return "http"
 
     def replica(
         self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment
@@ -70,9 +113,9 @@ class Engine(ABC):
             return [("nodes_per_replica", f"a replica of the engine {self.name} runs on one node")]
         return []
 
-    def served_model(self, args: Mapping[str, Any]) -> str | None:
+    def served_model(self, args: Mapping[str, Any], options: Section | None = None) -> str | None:
         """The served name that the arguments give, if they do."""
-        name = args.get("served-model-name", args.get("served_model_name"))
+        name = argument(args, "served-model-name")
         return str(name) if name is not None else None
 
     def refusals(self, mode: str, args: Mapping[str, Any], options: Section) -> list[tuple[str, str]]:
@@ -83,15 +126,18 @@ class Engine(ABC):
         ]
 
     def probe(self, process: ProcessPlace, options: Section, deployment: Deployment) -> Probe | None:
-        """How the readiness of a worker is asked; None for ranks without an endpoint of their own."""
-        if not process.is_leader:
-            # Under Dynamo too: only the leader registers `generate`, so the others never become ready.
-            return None
+        """How the readiness of a process is asked; None for ranks without an endpoint of their own."""
         if deployment.transport == "dynamo":
-            return Probe(kind="http", port=process.system_port)
+            # Ranks that register no `generate` never become ready.
+            return Probe(kind="http", port=process.system_port) if registers(process) else None
         return Probe(kind="http", port=process.http_port) if process.http_port else None
 
 
-def dynamo_environment(process: ProcessPlace, deployment: Deployment) -> dict[str, str]:
-    """Environment by which a worker finds the discovery plane and offers its own health endpoint."""
-    return {**deployment.discovery, "DYN_SYSTEM_PORT": str(process.system_port), **DYNAMO_HEALTH}
+def argument(args: Mapping[str, Any], name: str) -> Any:
+    """The value of an argument in either spelling; None where it is not given."""
+    return next((value for key, value in args.items() if kebab(key) == name), None)
+
+
+def without(args: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The arguments but for some, in either spelling."""
+    return {key: value for key, value in args.items() if kebab(key) not in names}

@@ -5,12 +5,10 @@ Source of the flags: `python3 -m dynamo.mocker --help`, ai-dynamo 1.6.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from pydantic import Field
 
-from servesweep.engines.engine import Engine, dynamo_environment
+from servesweep.engines.dynamo_worker import dynamo_environment
+from servesweep.engines.engine import Engine, WorkerSpec, without
 from servesweep.engines.flags import flags
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment
@@ -43,16 +41,16 @@ class Mocker(Engine):
     transports = frozenset({"dynamo"})
     reserved = frozenset({"model-path", "model-name", "disaggregation-mode", "bootstrap-ports"})
 
-    def command(
-        self, process: ProcessPlace, args: Mapping[str, Any], options: Section, deployment: Deployment
-    ) -> Command:
+    def command(self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> Command:
         """Render one mocker."""
-        words = ["python3", "-m", "dynamo.mocker", "--model-path", deployment.model_path]
+        words = ["python3", "-m", "dynamo.mocker", "--model-path", deployment.model]
         words += ["--model-name", deployment.served_model]
         if process.mode != "agg":
             words += ["--disaggregation-mode", process.mode]
         if process.mode == "prefill":
             words += ["--bootstrap-ports", str(process.bootstrap_port)]
-        own = {name: value for name, value in args.items() if name.replace("_", "-") != "served-model-name"}
-        merged = {**options.model_dump(), **{name.replace("-", "_"): value for name, value in own.items()}}
+        own = {
+            name.replace("-", "_"): value for name, value in without(worker.args, "served-model-name").items()
+        }
+        merged = {**worker.options.model_dump(), **own}
         return Command(argv=tuple(words + flags(merged)), env=dynamo_environment(process, deployment))

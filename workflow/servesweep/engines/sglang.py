@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from servesweep.engines.engine import Engine, dynamo_environment
+from servesweep.engines.dynamo_worker import config_dump, dynamo_environment, kv_events
+from servesweep.engines.engine import Engine, WorkerSpec, argument, without
 from servesweep.engines.flags import flags
 from servesweep.recipe.section import Section
-from servesweep.topology.deployment import Command, Deployment, step_name
+from servesweep.topology.deployment import Command, Deployment, Probe
 from servesweep.topology.shapes import ProcessPlace
 
 RANKS = frozenset({"dist-init-addr", "nnodes", "node-rank"})
@@ -28,32 +29,36 @@ class Sglang(Engine):
     rank_flags = RANKS
     spans_nodes = True
 
-    def command(
-        self, process: ProcessPlace, args: Mapping[str, Any], options: Section, deployment: Deployment
-    ) -> Command:
+    def command(self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> Command:
         """Render one rank."""
         dynamo = deployment.transport == "dynamo"
         words = ["python3", "-m", "dynamo.sglang" if dynamo else "sglang.launch_server"]
-        words += ["--model-path", deployment.model_path, "--served-model-name", deployment.served_model]
-        words += [
-            "--host",
-            "0.0.0.0",
-            "--port",
-            str(process.http_port or 0),
-            "--nccl-port",
-            str(process.nccl_port),
-        ]
+        words += ["--model-path", deployment.model, "--served-model-name", deployment.served_model]
+        words += ["--host", "0.0.0.0", "--port", str(process.http_port or 0)]
+        words += ["--nccl-port", str(process.nccl_port)]
         if process.mode != "agg":
             words += ["--disaggregation-mode", process.mode]
         if process.mode == "prefill":
             words += ["--disaggregation-bootstrap-port", str(process.bootstrap_port)]
         words += _ranks(process, deployment)
         if dynamo:
-            words += ["--dump-config-to", f"{deployment.binding.logs}/{step_name(process)}_config.json"]
-            words += ["--request-plane", "tcp"]
-        own = {name: value for name, value in args.items() if name.replace("_", "-") not in REPLACED}
+            words += config_dump(process, deployment)
+            words += ["--request-plane", deployment.request_plane]
+        words += kv_events(process, worker)
         env = dynamo_environment(process, deployment) if dynamo else {}
-        return Command(argv=tuple(words + flags(own)), env=env)
+        return Command(argv=tuple(words + flags(without(worker.args, *REPLACED))), env=env)
+
+    def scheme(self, args: Mapping[str, Any]) -> str:
+        """`grpc-mode` workers are reached by gRPC."""
+        return "grpc" if argument(args, "grpc-mode") is True else "http"
+
+    def probe(self, process: ProcessPlace, options: Section, deployment: Deployment) -> Probe | None:
+        """A gRPC worker answers no HTTP: its port is tried."""
+        probe = super().probe(process, options, deployment)
+        if probe is None or deployment.transport == "dynamo":
+            return probe
+        grpc = deployment.schemes.get(process.mode) == "grpc"
+        return probe.model_copy(update={"kind": "tcp"}) if grpc else probe
 
     def replica_notes(self, args: tuple[str, ...]) -> list[str]:
         """SGLang's default address is 127.0.0.1, where no other node finds it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from servesweep.engines.engine import Engine
+from servesweep.engines.engine import Engine, WorkerSpec, without
 from servesweep.engines.flags import flags
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment
@@ -19,11 +19,9 @@ class Simulator(Engine):
     transports = frozenset({"http"})
     reserved = frozenset({"model-name", "model-path", "host", "port", "mode", "bootstrap-port"})
 
-    def command(
-        self, process: ProcessPlace, args: Mapping[str, Any], options: Section, deployment: Deployment
-    ) -> Command:
+    def command(self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> Command:
         """Render the server of one worker."""
-        own = {name: value for name, value in args.items() if name.replace("_", "-") != "served-model-name"}
+        own = without(worker.args, "served-model-name")
         words = [*self._base(process, deployment), "--model-name", deployment.served_model]
         words += ["--mode", process.mode]
         if process.mode == "prefill":
@@ -37,7 +35,7 @@ class Simulator(Engine):
         return Command(argv=(*self._base(process, deployment), *args))
 
     def _base(self, process: ProcessPlace, deployment: Deployment) -> list[str]:
-        words = ["python3", "-m", "servesweep.simulator", "--model-path", deployment.model_path]
+        words = ["python3", "-m", "servesweep.simulator", "--model-path", deployment.model]
         return [*words, "--host", "0.0.0.0", "--port", str(process.http_port)]
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+import yaml
+
+from servesweep.engines.dynamo_worker import LOGGING, planes
 from servesweep.frontends.frontend import Frontend, frontend_flags
+from servesweep.recipe.frontend import FrontendSection
 from servesweep.topology.deployment import Census, Command, Deployment
+
+QUIET = "DYN_SKIP_SGLANG_LOG_FORMATTING"
+POLICY = "router_policy_config.yaml"
 
 
 class Dynamo(Frontend):
@@ -18,14 +24,25 @@ class Dynamo(Frontend):
 
     name = "dynamo"
     transport = "dynamo"
-    services = ("etcd",)
     reserved = frozenset({"http-port", "http-host"})
     census_path = "/health"
+    scales = True
 
-    def command(self, deployment: Deployment, args: Mapping[str, Any]) -> Command:
-        """Render the frontend on the public port."""
-        words = ["python3", "-m", "dynamo.frontend", f"--http-port={deployment.public_port}"]
-        return Command(argv=(*words, *frontend_flags(args)), env=dict(deployment.discovery))
+    def command(self, deployment: Deployment, section: FrontendSection, port: int) -> Command:
+        """Render one frontend."""
+        words = ["python3", "-m", "dynamo.frontend", f"--http-port={port}"]
+        files = {}
+        if section.worker_selection is not None:
+            words += ["--router-policy-config", f"{deployment.logs}/{POLICY}"]
+            text = yaml.safe_dump(section.worker_selection, sort_keys=False)
+            files = {f"{deployment.binding.logs}/{POLICY}": text}
+        env = {**deployment.discovery, **planes(deployment), QUIET: LOGGING[QUIET]}
+        return Command(argv=(*words, *frontend_flags(section.args)), env=env, files=files)
+
+    def expected(self, deployment: Deployment) -> Census:
+        """Every process that registers: with data parallelism by node or GPU there are several a worker."""
+        prefill, rest = deployment.registered("prefill"), deployment.registered("decode", "agg")
+        return Census(prefill=len(prefill), decode=len(rest))
 
     def census(self, body: Any) -> Census:
         """Count instances of the endpoint `generate` by component."""

@@ -7,32 +7,48 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from servesweep.engines.flags import kebab, owned
+from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.problems import listed
 from servesweep.topology.deployment import Census, Command, Deployment, Endpoint, Probe, Transport
+from servesweep.topology.ports import WORKER_HTTP, PortBlock
 from servesweep.topology.shapes import Mode
 
 
 class Frontend(ABC):
-    """One kind of frontend."""
+    """One kind of frontend.
+
+    `scales`: several of them may stand behind nginx. `needs_workers`: it is started once every worker is
+    ready, because it does not wait for them itself.
+    """
 
     name: ClassVar[str]
     transport: ClassVar[Transport]
-    services: ClassVar[tuple[str, ...]] = ()
     reserved: ClassVar[frozenset[str]] = frozenset()
     required_engines: ClassVar[frozenset[str] | None] = None
     census_path: ClassVar[str | None] = None
+    scales: ClassVar[bool] = False
+    needs_workers: ClassVar[bool] = False
 
     @abstractmethod
-    def command(self, deployment: Deployment, args: Mapping[str, Any]) -> Command | None:
-        """Render the frontend's process; None where there is none."""
+    def command(self, deployment: Deployment, section: FrontendSection, port: int) -> Command | None:
+        """Render the frontend's process, which listens on `port`; None where there is none."""
+
+    def worker_ports(self, modes: frozenset[Mode]) -> PortBlock:
+        """The ports of the workers' HTTP endpoints."""
+        return WORKER_HTTP
 
     def public(self, deployment: Deployment) -> Endpoint | None:
         """Where clients send their requests; None where nothing is public."""
         return Endpoint(node=deployment.frontend, port=deployment.public_port)
 
-    def probe(self, deployment: Deployment) -> Probe:
+    def probe(self, port: int) -> Probe:
         """How the readiness of the frontend's process is asked."""
-        return Probe(kind="http", port=deployment.public_port)
+        return Probe(kind="http", port=port)
+
+    def expected(self, deployment: Deployment) -> Census:
+        """The workers that it must know before anything is measured: one for each endpoint it is given."""
+        prefill, rest = deployment.serving("prefill"), deployment.serving("decode", "agg")
+        return Census(prefill=len(prefill), decode=len(rest))
 
     def census(self, body: Any) -> Census:
         """Read from the answer of `census_path` how many workers the frontend knows."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from servesweep.frontends.frontend import Frontend
+from servesweep.recipe.frontend import FrontendSection
 from servesweep.topology.deployment import Command, Deployment, Endpoint
 from servesweep.topology.shapes import Mode
 
@@ -16,7 +17,7 @@ class Nothing(Frontend):
     name = "none"
     transport = "http"
 
-    def command(self, deployment: Deployment, args: Mapping[str, Any]) -> Command | None:
+    def command(self, deployment: Deployment, section: FrontendSection, port: int) -> Command | None:
         """Nothing to start."""
         return None
 

@@ -5,10 +5,10 @@ Source of the flags and of `/workers`: sglang-router 0.3.2, `python3 -m sglang_r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from servesweep.frontends.frontend import Frontend, frontend_flags
+from servesweep.recipe.frontend import FrontendSection
 from servesweep.topology.deployment import Census, Command, Deployment
 
 
@@ -20,20 +20,21 @@ class SglangRouter(Frontend):
     reserved = frozenset({"host", "port", "worker-urls", "prefill", "decode", "pd-disaggregation"})
     required_engines = frozenset({"sglang", "simulator", "command"})
     census_path = "/workers"
+    scales = True
 
-    def command(self, deployment: Deployment, args: Mapping[str, Any]) -> Command:
+    def command(self, deployment: Deployment, section: FrontendSection, port: int) -> Command:
         """Render the router with the URL of each worker."""
         words = ["python3", "-m", "sglang_router.launch_router"]
         if deployment.disaggregated:
             words.append("--pd-disaggregation")
-            for worker in deployment.leaders("prefill"):
+            for worker in deployment.serving("prefill"):
                 words += ["--prefill", deployment.url(worker), str(worker.bootstrap_port)]
-            for worker in deployment.leaders("decode"):
+            for worker in deployment.serving("decode"):
                 words += ["--decode", deployment.url(worker)]
         else:
-            words += ["--worker-urls", *(deployment.url(worker) for worker in deployment.leaders("agg"))]
-        words += ["--host", "0.0.0.0", "--port", str(deployment.public_port)]
-        return Command(argv=(*words, *frontend_flags(args)))
+            words += ["--worker-urls", *(deployment.url(worker) for worker in deployment.serving("agg"))]
+        words += ["--host", "0.0.0.0", "--port", str(port)]
+        return Command(argv=(*words, *frontend_flags(section.args)))
 
     def census(self, body: Any) -> Census:
         """Count the workers that the router found healthy, by their type."""

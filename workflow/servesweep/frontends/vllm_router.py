@@ -5,11 +5,11 @@ Source of the flags: vllm-router 0.1.17, `python3 -m vllm_router.launch_router -
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from servesweep.frontends.frontend import Frontend, frontend_flags
 from servesweep.frontends.sglang_router import router_census
+from servesweep.recipe.frontend import FrontendSection
 from servesweep.topology.deployment import Census, Command, Deployment
 
 
@@ -21,19 +21,21 @@ class VllmRouter(Frontend):
     reserved = frozenset({"host", "port", "worker-urls", "prefill", "decode", "vllm-pd-disaggregation"})
     required_engines = frozenset({"vllm", "simulator", "command"})
     census_path = "/workers"
+    scales = True
 
-    def command(self, deployment: Deployment, args: Mapping[str, Any]) -> Command:
-        """Render the router with the URL of each worker."""
+    def command(self, deployment: Deployment, section: FrontendSection, port: int) -> Command:
+        """Render the router with the URL of each worker; of prefill also where its KV cache is fetched."""
         words = ["python3", "-m", "vllm_router.launch_router"]
         if deployment.disaggregated:
             words.append("--vllm-pd-disaggregation")
-            for mode in ("prefill", "decode"):
-                for worker in deployment.leaders(mode):
-                    words += [f"--{mode}", deployment.url(worker)]
+            for worker in deployment.serving("prefill"):
+                words += ["--prefill", deployment.url(worker), str(worker.nixl_port)]
+            for worker in deployment.serving("decode"):
+                words += ["--decode", deployment.url(worker)]
         else:
-            words += ["--worker-urls", *(deployment.url(worker) for worker in deployment.leaders("agg"))]
-        words += ["--host", "0.0.0.0", "--port", str(deployment.public_port)]
-        return Command(argv=(*words, *frontend_flags(args)))
+            words += ["--worker-urls", *(deployment.url(worker) for worker in deployment.serving("agg"))]
+        words += ["--host", "0.0.0.0", "--port", str(port)]
+        return Command(argv=(*words, *frontend_flags(section.args)))
 
     def census(self, body: Any) -> Census:
         """Count the workers that the router found healthy, by their type."""

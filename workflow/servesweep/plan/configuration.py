@@ -15,7 +15,9 @@ from servesweep.recipe.variants import Variant
 
 RESULT_SCHEMA = 1
 MAX_ID = 120
-PATIENCE = ("cluster", "default_time_limit", "default_account")
+PATIENCE = ("cluster", "default_time_limit", "default_account", "default_health_check")
+# Keys of the cluster file that decide nothing about a configuration.
+ASIDE = ("preflight", "output_dir", "srtctl_root", "cloud", "reporting", "telemetry", "git_http_version")
 CONFIGURATION_ID = r"[A-Za-z0-9][A-Za-z0-9._+-]*"
 
 
@@ -63,16 +65,27 @@ def deployment_digest(recipe: Recipe, cluster: Cluster, files: dict[str, str]) -
     kept = {
         key: value for key, value in _data(recipe).items() if key not in ("benchmark", "health_check", "name")
     }
-    kept["slurm"] = {key: value for key, value in kept["slurm"].items() if key != "time_limit"}
+    kept["slurm"] = {key: value for key, value in kept.get("slurm", {}).items() if key != "time_limit"}
     site = {key: value for key, value in _site(recipe, cluster).items() if key not in PATIENCE}
     return digest(kept, site, files, RESULT_SCHEMA)
 
 
 def _site(recipe: Recipe, cluster: Cluster) -> dict[str, Any]:
-    """The cluster file's facts, of its models the recipe's own alone: another alias changes nothing."""
+    """The cluster file's facts, of its aliases the recipe's own alone: another one changes nothing."""
     path = recipe.model.path
-    return {**_data(cluster), "model_paths": cluster.model_paths.get(path, path)}
+    facts = {key: value for key, value in _data(cluster).items() if key not in ASIDE}
+    images = {name: image for name, image in cluster.containers.items() if name in images_of(recipe)}
+    return {**facts, "model_paths": cluster.model_paths.get(path, path), "containers": images}
+
+
+def images_of(recipe: Recipe) -> list[str]:
+    """The images, or their aliases, that a recipe names."""
+    roles = [role.container for _, role in recipe.roles.items()] if recipe.roles else []
+    frontend = [recipe.frontend.container_image, recipe.frontend.nginx_container] if recipe.frontend else []
+    named = [recipe.model.container, *roles, *frontend, *(s.container for s in recipe.services)]
+    return list(dict.fromkeys(name for name in named if name))
 
 
 def _data(model: Recipe | Cluster) -> dict[str, Any]:
-    return model.model_dump(mode="json", by_alias=True)
+    """What is said, without what is as it is anyway: a key that a new version adds changes no identity."""
+    return model.model_dump(mode="json", by_alias=True, exclude_defaults=True)

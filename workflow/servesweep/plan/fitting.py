@@ -7,7 +7,10 @@ from servesweep.benchmarks.benchmark import Benchmark
 from servesweep.engines.engine import Engine
 from servesweep.frontends import FRONTENDS
 from servesweep.frontends.frontend import Frontend
-from servesweep.plan.roles import Role, unknown
+from servesweep.plan.job_rules import job_problems
+from servesweep.plan.role_rules import role_problems
+from servesweep.plan.roles import Role, gpus_per_node, unknown
+from servesweep.plan.services import service_problems
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.health_check import HealthCheckSection
@@ -53,6 +56,9 @@ def fit_together(
             problems += [variant.problem(("benchmark", "type"), NO_TYPE)] if untold else error.problems
         if frontend is not None:
             problems += _public_problems(recipe, frontend, benchmark, variant)
+    problems += role_problems(recipe, section.type, roles, gpus_per_node(recipe, cluster), variant)
+    problems += service_problems(recipe, section.type, variant)
+    problems += job_problems(recipe, cluster, section, roles, variant)
     problems += _patience_problems(recipe, cluster, variant)
     if problems or frontend is None or benchmark is None or options is None:
         raise RecipeError(dict.fromkeys(problems))
@@ -67,9 +73,6 @@ def _frontend_problems(
     for role in roles:
         if frontend.transport not in role.engine.transports:
             problems.append(variant.problem(("frontend", "type"), _wrong_frontend(role.engine, frontend)))
-    if len(set(engines.values())) > 1 and frontend.transport == "dynamo":
-        message = "workers under Dynamo share one engine: name it at the top, or use another frontend"
-        problems.append(variant.problem(("frontend", "type"), message))
     if recipe.replicas is None:
         workers = {role.mode: role.shape.workers for role in roles}
         for key, message in frontend.refusals(workers, engines, section.args):

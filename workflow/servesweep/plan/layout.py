@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from servesweep.frontends import FRONTENDS
 from servesweep.plan.roles import Role
+from servesweep.plan.services import discovery_spot, pools
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.variants import Variant
-from servesweep.topology.packing import DoesNotFitError, PackingError, layout_notes, pack
+from servesweep.topology.packing import DoesNotFitError, PackingError, colocated_nodes, layout_notes, pack
 from servesweep.topology.placement import Carving, PlacementError, Seats, carve, seat
-from servesweep.topology.ports import REPLICA_HTTP, WORKER_HTTP, PortBook, PortError, own_address
-from servesweep.topology.processes import processes
-from servesweep.topology.shapes import ProcessPlace, WorkerPlace, reserved_nodes
+from servesweep.topology.ports import REPLICA_HTTP, PortBook, PortError, own_address
+from servesweep.topology.processes import Parallelism, processes
+from servesweep.topology.shapes import Mode, ProcessPlace, WorkerPlace, reserved_nodes
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,31 @@ def lay_out(
         RecipeError: where workers do not fit, or a component has no node to stand on.
     """
     shapes = [role.shape for role in roles]
-    spots = {"frontend": frontend.placement.node, "benchmark": recipe.benchmark.placement.node}
     try:
-        carving = carve(reserved_nodes(shapes), frontend=spots["frontend"], benchmark=spots["benchmark"])  # type: ignore[arg-type]
-        workers = pack(shapes, carving.roles, gpus_per_node, spread=recipe.resources.spread_workers)
-        seats = seat(carving, workers, frontend=spots["frontend"], benchmark=spots["benchmark"])  # type: ignore[arg-type]
-        book = PortBook(address_of(cluster))
-        http = REPLICA_HTTP if recipe.replicas else WORKER_HTTP
-        placed = processes(workers, book=book, http=http)
+        carving = carve(
+            _role_nodes(roles, gpus_per_node),
+            pools(recipe),
+            frontend=frontend.placement.node,
+            benchmark=recipe.benchmark.placement.node,
+            discovery=discovery_spot(recipe),
+        )
+        workers = pack(
+            shapes,
+            carving.roles,
+            gpus_per_node,
+            spread=recipe.resources.spread_workers,
+            colocate=_colocates(roles, gpus_per_node),
+            exact=all(role.engine.exact_packing for role in roles),
+        )
+        seats = seat(
+            carving, workers, frontend=frontend.placement.node, benchmark=recipe.benchmark.placement.node
+        )
+        placed = processes(
+            workers,
+            book=PortBook(address_of(cluster)),
+            http=REPLICA_HTTP if recipe.replicas else FRONTENDS[frontend.type].worker_ports(_modes(roles)),
+            data_parallel=_parallelism(roles, variant),
+        )
     except DoesNotFitError as error:
         raise RecipeError([variant.problem(("roles", error.mode, "nodes"), str(error))]) from None
     except (PackingError, PortError) as error:
@@ -59,7 +78,50 @@ def lay_out(
     except PlacementError as error:
         where, _, sentence = str(error).partition(": ")
         raise RecipeError([variant.problem(tuple(where.split(".")), sentence)]) from None
-    return Layout(carving, seats, workers, placed, layout_notes(shapes, workers, carving.roles))
+    notes = layout_notes(shapes, workers, carving.roles)
+    return Layout(carving, seats, workers, placed, notes)
+
+
+def _modes(roles: list[Role]) -> frozenset[Mode]:
+    return frozenset(role.mode for role in roles)
+
+
+def _colocates(roles: list[Role], gpus_per_node: int) -> bool:
+    """Whether the one engine of all roles packs prefill and decode together."""
+    shapes = [role.shape for role in roles]
+    one = len({role.engine.name for role in roles}) == 1
+    return one and roles[0].engine.colocates(shapes, gpus_per_node, roles[0].options)
+
+
+def _role_nodes(roles: list[Role], gpus_per_node: int) -> int:
+    """Nodes of all roles: what they reserve, or what they fill where they are packed together."""
+    shapes = [role.shape for role in roles]
+    if _colocates(roles, gpus_per_node):
+        return colocated_nodes(shapes, gpus_per_node)
+    return reserved_nodes(shapes)
+
+
+def _parallelism(roles: list[Role], variant: Variant) -> dict[Mode, Parallelism]:
+    found: dict[Mode, Parallelism] = {}
+    for role in roles:
+        try:
+            found[role.mode] = role.engine.parallelism(role.args, role.options)
+        except ValueError as error:
+            raise RecipeError([variant.problem((*role.path, "args"), str(error))]) from None
+    return found
+
+
+def frontend_nodes(layout: Layout, frontend: FrontendSection, cluster: Cluster) -> tuple[str, ...]:
+    """Nodes of the frontends behind nginx; none where one frontend stands alone on the public port.
+
+    As in srt-slurm: with several worker nodes nginx takes the frontend's seat, and frontends stand on the
+    further ones, as many as the recipe allows. nginx comes as an image, so only where containers run.
+    """
+    scales = FRONTENDS[frontend.type].scales and cluster.container_runtime == "pyxis"
+    if not (scales and frontend.enable_multiple_frontends):
+        return ()
+    others = [node for node in layout.carving.roles if node != layout.seats.frontend]
+    return tuple(others[: 1 + frontend.num_additional_frontends])
 
 
 def address_of(cluster: Cluster) -> Callable[[str], str]:

@@ -17,8 +17,9 @@ def describe(plan: Plan) -> str:
         )
         if count
     )
+    served = f"{plan.engine} under {plan.frontend}: {workers}, model {plan.served_model}"
     lines = [
-        f"{plan.configuration}  {plan.engine} under {plan.frontend}: {workers}, model {plan.served_model}",
+        f"{plan.configuration}  {served if workers else 'services alone'}",
         f"  points  {', '.join(point.id for point in plan.points)}",
     ]
     if plan.launcher == "slurm":
@@ -31,7 +32,9 @@ def describe(plan: Plan) -> str:
     for node in plan.nodes:
         held = [_with_gpus(name, gpus.get(name, ())) for name in node.holds]
         lines.append(f"  {node.name:<{width}}      {', '.join(held) or 'idle'}")
-    return "\n".join([*lines, *(f"  note    {note}" for note in plan.notes)])
+    lines += [f"  note    {note}" for note in plan.notes]
+    lines += [f"  set     {assignment}" for assignment in plan.settings]
+    return "\n".join([*lines, *(f"  cannot  {feature}" for feature in plan.unsupported)])
 
 
 def _with_gpus(name: str, gpus: tuple[int, ...]) -> str:

@@ -22,11 +22,17 @@ class Step(Value):
     mode: str | None = Field(default=None, description="Role of a worker.")
     index: int = Field(default=0, description="Number of the worker within its role.")
     rank: int = Field(default=0, description="Number of the process within the worker.")
-    node: str = Field(description="Symbolic node.")
+    node: str = Field(description="Symbolic node; of a step over several, that of rank 0.")
+    nodes: tuple[str, ...] = Field(
+        default=(), description="All nodes of a step over several, in the order of ranks; else empty."
+    )
+    tasks: int = Field(default=1, ge=1, description="Processes that the launch starts over its nodes.")
     gpus: tuple[int, ...] = Field(default=(), description="GPUs of the node that the process sees.")
     command: Command = Field(description="What is started.")
     probe: Probe | None = Field(default=None, description="How readiness is asked.")
+    after_workers: bool = Field(default=False, description="Start it once every worker is ready.")
     critical: bool = Field(default=True, description="Whether its exit ends the run.")
+    image: str | None = Field(default=None, description="Container image; None: it runs bare.")
     srun_options: dict[str, str] = Field(default_factory=dict, description="Options of its srun step.")
     log: str = Field(description="Log file below the log directory; {host} is the node's real name.")
 
@@ -69,6 +75,12 @@ class SlurmRequest(Value):
     slurm_account: str | None = Field(default=None, description="Account.")
     slurm_partition: str | None = Field(default=None, description="Partition.")
     slurm_extra: str = Field(default="", description="Further words of sbatch.")
+    constraint: str | None = Field(default=None, description="Features that the nodes must have.")
+    qos: str | None = Field(default=None, description="Quality of service.")
+    gres: str | None = Field(default=None, description="A generic resource that is no GPU.")
+    comment: str | None = Field(
+        default=None, description="Comment of the job, which the run sets itself once it has begun."
+    )
 
 
 class PlannedPoint(Value):
@@ -79,6 +91,18 @@ class PlannedPoint(Value):
     request_rate: float | str | None = Field(default=None, description='Requests per second, or "inf".')
     repeat: int = Field(default=0, description="Number of the repetition.")
     digest: str = Field(description="Identity of the numbers: deployment, load and version of the result.")
+
+
+class PlannedService(Value):
+    """One service of the job."""
+
+    name: str = Field(description="Unique in the job.")
+    type: str = Field(description="Kind of service.")
+    implied: bool = Field(default=False, description="It follows from what the recipe uses.")
+    nodes: int = Field(default=0, description="Size of the pool of whole nodes that it owns.")
+    place: str = Field(default="head", description="A node, a role, or the pool that it stands on.")
+    on: tuple[str, ...] = Field(default=(), description="Symbolic nodes of its instances.")
+    external: str | None = Field(default=None, description="Address of one that runs already.")
 
 
 class Plan(Value):
@@ -104,10 +128,23 @@ class Plan(Value):
     slurm: SlurmRequest = Field(description="What is asked of Slurm.")
     steps: tuple[Step, ...] = Field(description="Processes in the order of their start.")
     points: tuple[PlannedPoint, ...] = Field(description="Load levels, in order.")
+    services: tuple[PlannedService, ...] = Field(
+        default=(), description="Declared and implied services, also those that are not started here."
+    )
     notes: tuple[str, ...] = Field(default=(), description="What a reader should know about this plan.")
+    unsupported: tuple[str, ...] = Field(
+        default=(), description="What is planned but cannot be run by this version."
+    )
+    settings: tuple[str, ...] = Field(
+        default=(), description="Values that were set from the command line over the recipe's."
+    )
     deployment: Deployment = Field(description="The facts that commands were rendered from.")
     resolved: Recipe = Field(description="The resolved recipe.")
     cluster: Cluster = Field(description="The cluster file.")
+
+
+# What is found out about the symbolic plan, and stays as it is when the plan is bound to real nodes.
+JUDGED = ("notes", "services", "unsupported", "settings", "slurm", "nodes")
 
 
 class PlanError(Exception):

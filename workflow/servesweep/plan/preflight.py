@@ -9,8 +9,11 @@ from servesweep.plan.plan import Plan
 
 
 def preflight(plan: Plan) -> list[str]:
-    """Sentences about what is missing; none when all is there."""
-    return [*_model(plan), *_programs(plan)]
+    """Sentences about what is missing, and what cannot be run; none when all is well."""
+    beyond = [f"{feature} is planned but cannot be run by this version" for feature in plan.unsupported]
+    if not plan.cluster.preflight:
+        return beyond
+    return [*beyond, *_model(plan), *_programs(plan)]
 
 
 def _model(plan: Plan) -> list[str]:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from servesweep.benchmarks.benchmark import Benchmark
 from servesweep.frontends.frontend import Frontend
 from servesweep.plan.configuration import Configuration, digest
 from servesweep.plan.fitting import fit_together
-from servesweep.plan.layout import Layout, lay_out, node_map
-from servesweep.plan.plan import Node, Plan, PlannedPoint, Step, Topology
+from servesweep.plan.layout import Layout, frontend_nodes, lay_out, node_map
+from servesweep.plan.plan import JUDGED, Node, Plan, PlannedPoint, Topology
 from servesweep.plan.roles import Role, gpus_per_node, resolve_roles
 from servesweep.plan.slurm_request import slurm_request
+from servesweep.plan.steps import Discovery, discovery_of, flag, frontend_steps, service_steps, worker_steps
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.section import Section
 from servesweep.recipe.variants import Variant
 from servesweep.services import SERVICES
-from servesweep.topology.deployment import Binding, Census, Command, Deployment, step_name
-from servesweep.topology.ports import PUBLIC, REPLICA_ROUTER
-from servesweep.topology.shapes import ProcessPlace
+from servesweep.topology.deployment import Binding, Deployment, Endpoint
+from servesweep.topology.ports import INTERNAL, PUBLIC, REPLICA_ROUTER
+
+MODEL_MOUNT = "/model"
+LOG_MOUNT = "/logs"
 
 
 def render(configuration: Configuration, binding: Binding | None = None) -> Plan:
@@ -38,10 +39,14 @@ def render(configuration: Configuration, binding: Binding | None = None) -> Plan
     per_node = gpus_per_node(recipe, cluster)
     layout = lay_out(recipe, section, roles, per_node, cluster, variant)
     bound = binding or Binding(addresses={node: f"ip-{node}" for node in layout.carving.nodes})
-    deployment = _deployment(configuration, roles, section, frontend, layout, bound)
-    steps = _steps(configuration, roles, section, frontend, layout, deployment)
-    counts = {role.mode: role.shape.workers for role in roles}
-    holds = node_map(layout, [(step.node, step.name) for step in steps])
+    discovery = discovery_of(recipe, section, variant, layout.seats.infra, bound)
+    deployment = _deployment(configuration, roles, section, frontend, layout, bound, discovery)
+    steps = [
+        *service_steps(recipe, cluster, discovery, deployment),
+        *worker_steps(recipe, cluster, roles, deployment),
+        *frontend_steps(recipe, cluster, roles, section, frontend, deployment),
+    ]
+    holds = node_map(layout, [(node, step.name) for step in steps for node in step.nodes or (step.node,)])
     return Plan(
         schema=1,
         configuration=configuration.id,
@@ -59,9 +64,7 @@ def render(configuration: Configuration, binding: Binding | None = None) -> Plan
         nodes=tuple(Node(name=name, holds=tuple(held)) for name, held in holds.items()),
         client=layout.seats.client,
         public=frontend.public(deployment),
-        expected=Census(
-            prefill=counts.get("prefill", 0), decode=counts.get("decode", 0) + counts.get("agg", 0)
-        ),
+        expected=frontend.expected(deployment),
         slurm=slurm_request(recipe, cluster, len(layout.carving.nodes), per_node),
         steps=tuple(steps),
         points=_points(configuration, benchmark, options),
@@ -84,7 +87,7 @@ def rebind(plan: Plan, binding: Binding) -> Plan:
         digest=plan.digest,
         deployment_digest=plan.deployment_digest,
     )
-    return render(configuration, binding).model_copy(update={"notes": plan.notes})
+    return render(configuration, binding).model_copy(update={key: getattr(plan, key) for key in JUDGED})
 
 
 def _frontend_section(recipe: Recipe) -> tuple[FrontendSection, list[str]]:
@@ -107,24 +110,38 @@ def _deployment(
     frontend: Frontend,
     layout: Layout,
     binding: Binding,
+    discovery: list[Discovery],
 ) -> Deployment:
     recipe, cluster = configuration.recipe, configuration.cluster
-    path = cluster.model_paths.get(recipe.model.path, recipe.model.path).removeprefix("hf:")
-    discovery: dict[str, str] = {}
-    for service in frontend.services:
-        discovery |= SERVICES[service].discovery(layout.seats.infra, binding)
+    named = cluster.model_paths.get(recipe.model.path, recipe.model.path)
+    path = named.removeprefix("hf:")
+    contained = cluster.container_runtime == "pyxis"
+    public = REPLICA_ROUTER if recipe.replicas else PUBLIC
+    several = frontend_nodes(layout, section, cluster)
+    schemes = {role.mode: role.engine.scheme(role.args) for role in roles}
     return Deployment(
         model_path=path,
+        model_mount=MODEL_MOUNT if contained and path == named else None,
+        log_mount=LOG_MOUNT if contained else None,
         served_model=_served_model(configuration, roles, path),
         transport=frontend.transport,
         gpus_per_node=gpus_per_node(recipe, cluster),
+        gpu_type=recipe.resources.gpu_type or cluster.default_gpu_type,
         processes=layout.processes,
         head=layout.seats.head,
         frontend=layout.seats.frontend,
+        frontends=tuple(Endpoint(node=node, port=INTERNAL.base) for node in several)
+        or (Endpoint(node=layout.seats.frontend, port=public),),
         infra=layout.seats.infra,
-        public_port=REPLICA_ROUTER if recipe.replicas else PUBLIC,
+        public_port=public,
+        request_plane=recipe.dynamo.request_plane,
+        event_plane=recipe.dynamo.event_plane,
+        visible_devices=cluster.visible_devices_env,
+        schemes={mode: scheme for mode, scheme in schemes.items() if scheme != "http"},
         binding=binding,
-        discovery=discovery,
+        discovery={
+            name: value for one in discovery for name, value in SERVICES[one.name].discovery(one.url).items()
+        },
     )
 
 
@@ -137,108 +154,13 @@ def _served_model(configuration: Configuration, roles: list[Role], path: str) ->
     if recipe.model.served_name:
         return recipe.model.served_name
     for role in roles:
-        given = role.engine.served_model(role.args) or _flag(role.framework_args or (), "--served-model-name")
+        given = role.engine.served_model(role.args, role.options) or flag(
+            role.framework_args or (), "--served-model-name"
+        )
         if given:
             return given
     name = path.rstrip("/").rpartition("/")[2]
     return f"{name}-{configuration.digest[:8]}" if recipe.replicas else name
-
-
-def _flag(words: tuple[str, ...], flag: str) -> str | None:
-    for at, word in enumerate(words):
-        if word.startswith(f"{flag}="):
-            return word.partition("=")[2]
-        if word == flag and at + 1 < len(words):
-            return words[at + 1]
-    return None
-
-
-def _steps(
-    configuration: Configuration,
-    roles: list[Role],
-    section: FrontendSection,
-    frontend: Frontend,
-    layout: Layout,
-    deployment: Deployment,
-) -> list[Step]:
-    """Services, workers in the order of their ranks, frontend."""
-    recipe, cluster = configuration.recipe, configuration.cluster
-    everywhere = {**cluster.environment}
-    srun = {**cluster.srun_options, **recipe.srun_options}
-    steps = [
-        Step(
-            name=name,
-            kind="service",
-            node=layout.seats.infra,
-            command=SERVICES[name].command(layout.seats.infra, deployment.binding),
-            probe=SERVICES[name].probe(),
-            srun_options=srun,
-            log=f"service_{name}.out",
-        )
-        for name in frontend.services
-    ]
-    by_mode = {role.mode: role for role in roles}
-    for process in layout.processes:
-        role = by_mode[process.mode]
-        env = {**everywhere, **role.env, **recipe.environment}
-        steps.append(
-            Step(
-                name=step_name(process),
-                kind="worker",
-                mode=process.mode,
-                index=process.index,
-                rank=process.rank,
-                node=process.node,
-                gpus=process.gpus,
-                command=_worker_command(process, role, deployment, env, cluster.visible_devices_env),
-                probe=role.engine.probe(process, role.options, deployment),
-                critical=role.critical,
-                srun_options={**srun, **role.srun_options},
-                log=_worker_log(process, deployment),
-            )
-        )
-    command = frontend.command(deployment, section.args)
-    if command is not None:
-        env = {**everywhere, **recipe.environment, **section.env}
-        steps.append(
-            Step(
-                name="frontend_0",
-                kind="frontend",
-                node=layout.seats.frontend,
-                command=_with(command, env),
-                probe=frontend.probe(deployment),
-                srun_options=srun,
-                log="{host}_frontend_0.out",
-            )
-        )
-    return steps
-
-
-def _worker_command(
-    process: ProcessPlace, role: Role, deployment: Deployment, env: Mapping[str, str], visible: str
-) -> Command:
-    if role.framework_args is None:
-        command = role.engine.command(process, role.args, role.options, deployment)
-    else:
-        words = role.framework_args
-        if _flag(words, "--served-model-name") is None:
-            words = (*role.engine.replica_name(deployment.served_model), *words)
-        command = role.engine.replica(process, words, role.options, deployment)
-    if not role.engine.pins_devices and len(process.gpus) < deployment.gpus_per_node:
-        env = {**env, visible: ",".join(map(str, process.gpus))}
-    return _with(command, env)
-
-
-def _with(command: Command, env: Mapping[str, str]) -> Command:
-    """The user's environment wins over what a command sets for itself."""
-    return command.model_copy(update={"env": {**command.env, **env}})
-
-
-def _worker_log(process: ProcessPlace, deployment: Deployment) -> str:
-    """`<host>_<mode>_w<i>.out`; further processes of the worker on the same node add their rank."""
-    twins = [p for p in deployment.ranks(process) if p.node == process.node]
-    rank = f"_r{process.rank}" if len(twins) > 1 else ""
-    return f"{{host}}_{process.mode}_w{process.index}{rank}.out"
 
 
 def _topology(roles: list[Role], layout: Layout, per_node: int) -> Topology:

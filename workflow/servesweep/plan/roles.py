@@ -11,8 +11,10 @@ from servesweep.engines import ENGINES
 from servesweep.engines.engine import Engine
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.engine import EngineSection
+from servesweep.recipe.kv_events import KvEventsSection
 from servesweep.recipe.problems import KeyPath, Problem, RecipeError, nearest
 from servesweep.recipe.recipe import Recipe
+from servesweep.recipe.restart import RestartSection
 from servesweep.recipe.section import Section
 from servesweep.recipe.validation import read_section
 from servesweep.recipe.variants import Variant
@@ -31,7 +33,12 @@ class Role:
     args: Mapping[str, Any] = field(default_factory=dict)
     framework_args: tuple[str, ...] | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    extra_args: tuple[str, ...] = ()
+    container: str | None = None
+    kv_events: KvEventsSection | None = None
+    sidecar: bool = False
     critical: bool = True
+    restart: RestartSection = field(default_factory=RestartSection)
     srun_options: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -46,6 +53,8 @@ def resolve_roles(recipe: Recipe, variant: Variant, cluster: Cluster) -> list[Ro
     Raises:
         RecipeError: for an unknown engine, its wrong options, or GPUs that do not divide.
     """
+    if recipe.services_only:
+        return []
     if recipe.roles is None:
         return [_replica_role(recipe, variant, cluster)]
     per_node = gpus_per_node(recipe, cluster)
@@ -72,7 +81,12 @@ def resolve_roles(recipe: Recipe, variant: Variant, cluster: Cluster) -> list[Ro
                     path=at,
                     args=section.args,
                     env=section.env,
+                    extra_args=section.extra_args,
+                    container=section.container or recipe.model.container,
+                    kv_events=section.kv_events,
+                    sidecar=bool(recipe.dynamo.sidecar if section.sidecar is None else section.sidecar),
                     critical=section.critical,
+                    restart=section.restart,
                     srun_options=section.srun_options,
                 )
             )

@@ -19,8 +19,8 @@ from servesweep.plan.configuration import (
     configuration_id,
     deployment_digest,
 )
+from servesweep.plan.judging import plan_configuration
 from servesweep.plan.plan import Plan
-from servesweep.plan.render import render
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import Problem, RecipeError
 from servesweep.recipe.recipe import Recipe
@@ -97,13 +97,14 @@ def read_recipe_file(
         RecipeError: with every problem of every variant.
     """
     document = _without_lock(load(recipe.path))
+    settings = tuple(settings)
     variants = select(document, recipe.selector) if recipe.selector else expand(document)
     planned: list[tuple[Configuration, Plan]] = []
     problems: list[Problem] = []
     for variant in variants:
         try:
             configuration = _configuration(recipe, _with_settings(variant, settings), cluster, root)
-            planned.append((configuration, render(configuration)))
+            planned.append((configuration, plan_configuration(configuration, tuple(settings))))
         except RecipeError as error:
             problems += error.problems
     if problems:
@@ -152,7 +153,7 @@ def _with_settings(variant: Variant, settings: Iterable[str]) -> Variant:
 
 
 def _configuration(recipe: RecipeFile, variant: Variant, cluster: Cluster, root: Path) -> Configuration:
-    model = read_recipe(variant)
+    model = _with_site_defaults(read_recipe(variant), cluster)
     files = _named_files(model)
     return Configuration(
         id=configuration_id(recipe.path, root, variant.suffix),
@@ -163,6 +164,13 @@ def _configuration(recipe: RecipeFile, variant: Variant, cluster: Cluster, root:
         digest=configuration_digest(model, cluster, files),
         deployment_digest=deployment_digest(model, cluster, files),
     )
+
+
+def _with_site_defaults(recipe: Recipe, cluster: Cluster) -> Recipe:
+    """Fill in the sections that a recipe does not have and the cluster file has a default for."""
+    defaults = {"health_check": cluster.default_health_check, "host_setup": cluster.default_host_setup}
+    update = {k: v for k, v in defaults.items() if v is not None and k not in recipe.model_fields_set}
+    return recipe.model_copy(update=update) if update else recipe
 
 
 def _named_files(recipe: Recipe) -> dict[str, str]:

@@ -67,7 +67,10 @@ class SweepTable:
         """A function from wildcards to one resource of the Slurm request."""
 
         def resource(wildcards: Wildcards) -> Any:
-            return getattr(self.plan(wildcards.configuration).slurm, name) or (0 if name == "mem_mb" else "")
+            value = getattr(self.plan(wildcards.configuration).slurm, name)
+            # Without a value the executor would use the profile's; an empty one of these it would pass on.
+            unset = {"mem_mb": 0, "constraint": None, "qos": None, "gres": None}
+            return value if value is not None else unset.get(name, "")
 
         return resource
 

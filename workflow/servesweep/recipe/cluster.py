@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from servesweep.recipe.section import Environment, Section, SlurmOptions
+from servesweep.recipe.after_run import ReportingSection
+from servesweep.recipe.health_check import HealthCheckSection
+from servesweep.recipe.host_setup import HostSetupSection
+from servesweep.recipe.section import Environment, Section, SlurmOptions, Words
 from servesweep.recipe.slurm import TimeLimit
 
 
@@ -18,7 +21,9 @@ class Cluster(Section):
         default="slurm",
         description="`slurm` starts one srun step a process, `local` processes on this machine.",
     )
-    container_runtime: Literal["none"] = Field(default="none", description="`none` runs everything bare.")
+    container_runtime: Literal["none", "pyxis"] = Field(
+        default="none", description="`none` runs everything bare, `pyxis` in containers by srun."
+    )
     default_account: str | None = Field(
         default=None, description="Slurm account where the recipe names none."
     )
@@ -38,14 +43,68 @@ class Cluster(Section):
         default=True, description="Ask Slurm for GPUs; off where they are no resource."
     )
     use_exclusive_sbatch_directive: bool = Field(default=False, description="Ask Slurm for whole nodes.")
+    use_segment_sbatch_directive: bool = Field(
+        default=False,
+        description="Ask Slurm for neighbouring nodes (--segment; Slurm 23.11 with a block topology).",
+    )
+    use_het_jobs: bool = Field(
+        default=False, description="Heterogeneous jobs for prefill and decode where a recipe does not say."
+    )
+    default_sbatch_directives: SlurmOptions = Field(
+        default_factory=dict, description="Directives of every job; the recipe's win."
+    )
+    default_health_check: HealthCheckSection | None = Field(
+        default=None, description="Patience of the health gate where the recipe says nothing."
+    )
+    default_host_setup: HostSetupSection | None = Field(
+        default=None, description="Commands on the bare nodes where the recipe names none."
+    )
+    nginx_raise_ulimit: bool = Field(
+        default=False, description="Raise nginx's limit of open files where a recipe does not say."
+    )
     visible_devices_env: str = Field(
         default="CUDA_VISIBLE_DEVICES",
         description="Variable that tells a process which GPUs of the node are its own.",
     )
     model_paths: dict[str, str] = Field(default_factory=dict, description="Aliases of model directories.")
+    containers: dict[str, str] = Field(default_factory=dict, description="Aliases of images.")
+    default_mounts: dict[str, str] = Field(
+        default_factory=dict, description="Host path to path in every container of this cluster."
+    )
+    default_bash_preamble: str | None = Field(
+        default=None, description="Shell text run before every command in a container."
+    )
+    preflight: bool = Field(
+        default=True, description="Look on the login node whether what a recipe names exists."
+    )
+    otela_binary: str | None = Field(
+        default=None, description="OpenTela's program on the nodes; replicas with router opentela need it."
+    )
+    otela_bootstrap: str | None = Field(
+        default=None, description="Address by which OpenTela finds its peers."
+    )
     environment: Environment = Field(
         default_factory=dict, description="Environment of every process on this cluster."
     )
     srun_options: SlurmOptions = Field(
         default_factory=dict, description="Options of every srun step on this cluster."
     )
+    network_interface: str | None = Field(
+        default=None, description="Read for compatibility: addresses are those that Slurm knows."
+    )
+    output_dir: str | None = Field(
+        default=None, description="Read for compatibility: results lie where the workflow runs."
+    )
+    srtctl_root: str | None = Field(default=None, description="Read for compatibility, without effect.")
+    cloud: dict[str, Any] | None = Field(default=None, description="Read for compatibility, without effect.")
+    reporting: ReportingSection | None = Field(
+        default=None, description="Read for compatibility, without effect."
+    )
+    telemetry: dict[str, Any] | None = Field(
+        default=None, description="Read for compatibility, without effect."
+    )
+    default_gpu_exporter: str | None = Field(
+        default=None, description="Read for compatibility, without effect."
+    )
+    git_http_version: str | None = Field(default=None, description="Read for compatibility, without effect.")
+    docker_args: Words = Field(default=(), description="Read for compatibility, without effect.")

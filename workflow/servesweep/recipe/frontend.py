@@ -18,7 +18,7 @@ class FrontendPlacement(Section):
 
 
 class FrontendSection(Section):
-    """Type, arguments and place of the frontend."""
+    """Type, arguments and place of the frontend, and nginx where there are several."""
 
     type: str = Field(
         default="dynamo", description="Registered frontend, such as dynamo, sglang-router, direct, none."
@@ -29,4 +29,40 @@ class FrontendSection(Section):
     env: Environment = Field(default_factory=dict, description="Environment of the frontend's process.")
     placement: FrontendPlacement = Field(
         default_factory=FrontendPlacement, description="Where the frontend runs."
+    )
+    enable_multiple_frontends: bool = Field(
+        default=True,
+        description="With several worker nodes: nginx on the head, and frontends on further nodes.",
+    )
+    num_additional_frontends: int = Field(
+        default=9, ge=0, description="Frontends beyond the first, as far as there are nodes."
+    )
+    nginx_container: str = Field(default="nginx:1.27.4", description="Image of nginx, or its alias.")
+    nginx_raise_ulimit: bool | None = Field(
+        default=None, description="Raise nginx's limit of open files; default: from the cluster file."
+    )
+    nginx_session_affinity: bool = Field(
+        default=False, description="Send the requests of one session to one frontend."
+    )
+    nginx_session_affinity_header: str = Field(
+        default="X-Dynamo-Session-ID", min_length=1, description="Header that names the session."
+    )
+    nginx_keepalive_timeout: str = Field(
+        default="600s", min_length=1, description="How long nginx keeps an idle connection."
+    )
+    ctx_router: dict[str, Any] | None = Field(
+        default=None, description="trtllm_serve: router over the context servers."
+    )
+    gen_router: dict[str, Any] | None = Field(
+        default=None, description="trtllm_serve: router over the generation servers."
+    )
+    server_config_extra: dict[str, Any] | None = Field(
+        default=None, description="trtllm_serve: further keys of the server's configuration file."
+    )
+    container_image: str | None = Field(
+        default=None, description="Image of the frontend, or its alias; default: model.container."
+    )
+    numa_bind: bool = Field(default=False, description="Bind the frontend to NUMA node 0.")
+    worker_selection: dict[str, Any] | None = Field(
+        default=None, description="dynamo: policy of the router, written to a file of its own."
     )

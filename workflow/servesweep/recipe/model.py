@@ -21,3 +21,6 @@ class ModelSection(Section):
         default=None,
         description="Name that the model is served under; default: the engine's argument, the directory's.",
     )
+    stage_dir: str | None = Field(
+        default=None, description="Directory on each node's own disk that the model is copied to first."
+    )

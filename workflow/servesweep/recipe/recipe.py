@@ -6,15 +6,23 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from servesweep.recipe.after_run import OutputSection, PostEvalSection, ReportingSection
 from servesweep.recipe.benchmark import BenchmarkSection
+from servesweep.recipe.dynamo import DynamoSection
 from servesweep.recipe.engine import EngineSection
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.health_check import HealthCheckSection
+from servesweep.recipe.host_setup import HostSetupSection
+from servesweep.recipe.identity import IdentitySection
 from servesweep.recipe.model import ModelSection
+from servesweep.recipe.observability import ObservabilitySection
+from servesweep.recipe.profiling import ProfilingSection
 from servesweep.recipe.resources import ResourcesSection
 from servesweep.recipe.roles import RolesSection
-from servesweep.recipe.section import Environment, Section, SlurmOptions, fault
+from servesweep.recipe.section import Environment, Section, SlurmOptions, Words, fault
+from servesweep.recipe.services import ServiceSection
 from servesweep.recipe.slurm import SlurmSection
+from servesweep.recipe.telemetry import TelemetrySection
 
 SCHEMA = 2
 
@@ -61,12 +69,52 @@ class Recipe(Section):
     srun_options: SlurmOptions = Field(
         default_factory=dict, description="Options of every srun step of the job."
     )
+    sbatch_directives: SlurmOptions = Field(
+        default_factory=dict, description='Further options of sbatch; "" is a flag without a value.'
+    )
+    dynamo: DynamoSection = Field(
+        default_factory=DynamoSection, description="Which Dynamo, and how its parts talk."
+    )
+    services: tuple[ServiceSection, ...] = Field(
+        default=(), strict=False, description="Further processes of the job."
+    )
+    container_mounts: dict[str, str] = Field(
+        default_factory=dict, description="Host path to path in every container."
+    )
+    extra_mount: Words = Field(default=(), description="Mounts as host:container, with :ro for read-only.")
+    setup_script: str | None = Field(
+        default=None, description="Script run in the container before workers and frontends."
+    )
+    host_setup: HostSetupSection | None = Field(default=None, description="Commands on the bare nodes.")
+    identity: IdentitySection | None = Field(default=None, description="What is declared to be served.")
+    profiling: ProfilingSection = Field(
+        default_factory=ProfilingSection, description="Traces of the engines under load."
+    )
+    observability: ObservabilitySection = Field(
+        default_factory=ObservabilitySection, description="Traces and metrics of the deployment."
+    )
+    telemetry: TelemetrySection = Field(
+        default_factory=TelemetrySection, description="Power of the GPUs under load."
+    )
+    post_eval: PostEvalSection | None = Field(default=None, description="A command after the load.")
+    output: OutputSection | None = Field(default=None, description="Where logs lie.")
+    reporting: ReportingSection | None = Field(default=None, description="Who is told about the run.")
+    enable_config_dump: bool = Field(
+        default=True, description="Let engines write their resolved configuration to the logs."
+    )
+
+    @property
+    def services_only(self) -> bool:
+        """Whether the job has services that own nodes, and neither engine roles nor a frontend."""
+        owners = any(service.enabled and service.nodes for service in self.services)
+        bare = self.frontend is not None and self.frontend.type == "none"
+        return owners and bare and self.roles is None and self.replicas is None
 
     @model_validator(mode="after")
     def _one_spelling(self) -> Recipe:
         if self.roles is not None and self.replicas is not None:
             raise fault("roles and replicas are two spellings of the workers: keep one", "replicas")
-        if self.roles is None and self.replicas is None:
+        if self.roles is None and self.replicas is None and not self.services_only:
             raise fault(
                 "the workers are missing: say roles (prefill and decode, or agg) or replicas", "roles"
             )
@@ -88,6 +136,10 @@ class Recipe(Section):
                 "the engine is given at the top too: keep that one, or one on every role",
                 "roles", own[0], "engine",
             )  # fmt: skip
+        if self.services_only:
+            if self.engine is not None:
+                raise fault("a job of services alone has no engine: remove it, or say roles", "engine")
+            return self
         if self.engine is None and not own:
             where = "at the top, or on every role" if roles else "at the top"
             raise fault(f"the engine is missing: name it {where}", "engine")

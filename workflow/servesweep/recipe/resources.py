@@ -19,3 +19,7 @@ class ResourcesSection(Section):
     spread_workers: bool = Field(
         default=False, description="One partial-node worker a node instead of packing several together."
     )
+    het_jobs: bool | None = Field(
+        default=None,
+        description="A Slurm heterogeneous job for prefill and decode; null: the cluster's use_het_jobs.",
+    )

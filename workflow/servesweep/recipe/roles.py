@@ -8,8 +8,10 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from servesweep.recipe.engine import EngineSection
+from servesweep.recipe.kv_events import KvEvents
 from servesweep.recipe.problems import listed, shown
-from servesweep.recipe.section import Environment, Section, SlurmOptions, fault
+from servesweep.recipe.restart import RestartSection
+from servesweep.recipe.section import Environment, Section, SlurmOptions, Words, fault
 
 MODES = ("prefill", "decode", "agg")
 
@@ -31,7 +33,22 @@ class RoleSection(Section):
     engine: EngineSection | None = Field(
         default=None, description="Engine of this role, where roles have different ones."
     )
+    extra_args: Words = Field(
+        default=(), description="trtllm: flags of the OpenAI server that have no key in the engine's file."
+    )
+    container: str | None = Field(
+        default=None, description="Image of the role's workers, or its alias; default: model.container."
+    )
+    kv_events: KvEvents = Field(
+        default=None, description="Publish cache events for kv-aware routing under Dynamo."
+    )
+    sidecar: bool | None = Field(
+        default=None, description="Whether the role's workers run beside a Dynamo sidecar."
+    )
     critical: bool = Field(default=True, description="Whether a worker's exit ends the run.")
+    restart: RestartSection = Field(
+        default_factory=RestartSection, description="Whether a worker that exits is started again."
+    )
     srun_options: SlurmOptions = Field(
         default_factory=dict, description="srun options laid over the recipe's."
     )

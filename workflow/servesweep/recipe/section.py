@@ -71,6 +71,10 @@ def _option_value(value: Any) -> str:
 SlurmOptions = dict[str, Annotated[str, BeforeValidator(_option_value)]]
 
 
+# A list in the file, an immutable tuple in the model.
+Words = Annotated[tuple[str, ...], Field(strict=False)]
+
+
 class Choice(Section):
     """A `type` with that type's own options beside it, which the type's own model checks later."""
 

@@ -14,6 +14,8 @@ from pydantic import Field
 
 from servesweep.topology.deployment import Binding, Value
 
+PROXY_VARIABLES = {"http_proxy", "https_proxy", "all_proxy"}
+
 
 class AllocationError(Exception):
     """The allocation cannot be used; its text is one sentence."""
@@ -45,6 +47,18 @@ class Allocation(Value):
         """What the plan's symbols stand for in this allocation."""
         scratch = f"/tmp/servesweep-{self.job_id or self.supervisor_pid}"
         return Binding(addresses={h.name: h.address for h in self.hosts}, logs=str(logs), scratch=scratch)
+
+    def past_the_proxy(self) -> dict[str, str]:
+        """Variables that keep traffic between the hosts from a web proxy; none where no proxy is set.
+
+        Compute nodes often have one in their environment, and routers, gRPC and curl obey it.
+        """
+        if not {name.lower() for name, value in os.environ.items() if value} & PROXY_VARIABLES:
+            return {}
+        known = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
+        own = [word for host in self.hosts for word in (host.host, host.address)]
+        told = ",".join(word for word in (known, "localhost", "127.0.0.1", *own) if word)
+        return {"no_proxy": told, "NO_PROXY": told}
 
 
 def find_allocation(launcher: Literal["local", "slurm"], nodes: list[str]) -> Allocation:
@@ -96,9 +110,35 @@ def _slurm_hosts(nodes: list[str]) -> list[Host]:
     names = _scontrol("show", "hostnames", match.group(1)).split()
     if len(names) < len(nodes):
         raise AllocationError(f"job {job} has {len(names)} nodes, and the plan needs {len(nodes)}")
+    # The supervisor runs in the batch step: services, frontend and client of n0 belong on its node.
+    batch_host = re.search(r"\sBatchHost=(\S+)", shown)
+    if batch_host:
+        names.sort(key=lambda name: name != batch_host.group(1))
+    names = names[: len(nodes)]
     return [
-        Host(name=node, host=name, address=_address(name)) for node, name in zip(nodes, names, strict=False)
+        Host(name=node, host=name, address=address)
+        for node, name, address in zip(nodes, names, _addresses(names), strict=True)
     ]
+
+
+def _addresses(names: list[str]) -> list[str]:
+    """An address for each node by which the others reach it.
+
+    A node may know its own name as 127.0.1.1 (Debian's /etc/hosts): then it is the address from which it
+    sends to another node of the job.
+    """
+    found = [_address(name) for name in names]
+    elsewhere = next((address for address in found if not address.startswith("127.")), None)
+    if elsewhere is None:
+        return found
+    return [_own_address(elsewhere) if address.startswith("127.") else address for address in found]
+
+
+def _own_address(towards: str) -> str:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        # Connecting a datagram socket sends nothing; it only chooses the route.
+        probe.connect((towards, 9))
+        return str(probe.getsockname()[0])
 
 
 def _scontrol(*words: str) -> str:

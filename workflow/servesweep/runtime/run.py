@@ -124,6 +124,7 @@ class _Run:
         """Find the hosts, end earlier runs, clear the way, note what is used."""
         files = self.files
         allocation = find_allocation(self.launcher, [node.name for node in self.plan.nodes])
+        os.environ.update(allocation.past_the_proxy())
         await take_over(files, allocation, self.say)
         clear_earlier_attempt(files, self.plan)
         for point in set_aside_stale(files, self.plan):

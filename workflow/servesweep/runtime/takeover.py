@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -43,24 +44,24 @@ async def take_over(files: RunFiles, mine: Allocation, say: Callable[[str], None
 
 async def _end_jobs(files: RunFiles, mine: Allocation, say: Callable[[str], None]) -> None:
     me = str(mine.job_id)
-    others = _jobs_of_this_configuration(me) | _recorded_job(files) - {me}
+    others = _submitted_for_the_same(me) | _recorded(files, me)
     later = [job for job in others if int(job) > int(me)]
     if later:
         raise SupersededError(f"job {max(later, key=int)}, submitted later, is to run this configuration")
     for job in sorted(others, key=int):
         say(f"job {job} of an earlier controller is still there for this configuration: cancelling it")
-        subprocess.run(["scancel", job], check=False, capture_output=True)
+        _run("scancel", job)
     for job in others:
-        if not await _within_grace(lambda job=job: not _is_queued(job)):  # type: ignore[misc]
+        if not await _within_grace(partial(_has_left, job)):
             raise SupersededError(f"job {job} does not end")
 
 
-def _jobs_of_this_configuration(mine: str) -> set[str]:
+def _submitted_for_the_same(mine: str) -> set[str]:
     """Other jobs, waiting ones too, that the executor submitted from our directory with our comment.
 
     The comment names rule and wildcards. A waiting job has left no file yet: only Slurm knows of it.
     """
-    lines = _squeue("--me", "--format=%A|%Z|%k").stdout.splitlines()
+    lines = _run("squeue", "--noheader", "--me", "--format=%A|%Z|%k").stdout.splitlines()
     queue = {job: (directory, comment) for job, directory, comment in (line.split("|", 2) for line in lines)}
     purpose = queue.get(mine, ("", ""))
     if purpose[1] in ("", "(null)"):
@@ -68,23 +69,28 @@ def _jobs_of_this_configuration(mine: str) -> set[str]:
     return {job for job, other in queue.items() if other == purpose and job != mine}
 
 
-def _recorded_job(files: RunFiles) -> set[str]:
-    """The job that wrote allocation.json, while it is in the queue."""
+def _recorded(files: RunFiles, mine: str) -> set[str]:
+    """The job that wrote allocation.json, while it is in the queue.
+
+    Only if it works in our directory: Slurm gives numbers out again, and this one may be anybody's by now.
+    """
     try:
         job = Allocation.model_validate_json(files.allocation.read_bytes()).job_id
     except (OSError, ValidationError):
         return set()
-    return {job} if job is not None and _is_queued(job) else set()
+    lines = _run("squeue", "--noheader", f"--jobs={mine},{job}", "--format=%A|%Z").stdout.splitlines()
+    places = dict(line.split("|", 1) for line in lines)
+    return {job} if job and job != mine and places.get(job, "") == places.get(mine) else set()
 
 
-def _is_queued(job: str) -> bool:
-    """Whether a job is waiting, running or completing; so is one that Slurm cannot be asked about now."""
-    shown = _squeue(f"--jobs={job}", "--format=%A")
-    return job in shown.stdout.split() or (shown.returncode != 0 and "Invalid job id" not in shown.stderr)
+def _has_left(job: str) -> bool:
+    """Whether a job has left the queue, completing included; unknown while Slurm cannot be asked."""
+    shown = _run("squeue", "--noheader", f"--jobs={job}", "--format=%A")
+    return job not in shown.stdout.split() and (shown.returncode == 0 or "Invalid job id" in shown.stderr)
 
 
-def _squeue(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["squeue", "--noheader", *words], capture_output=True, text=True, check=False)
+def _run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
 async def _end_local_runs(results: Path, say: Callable[[str], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from servesweep.recipe.section import Section
 from servesweep.services.service import Service
 from servesweep.topology.deployment import Binding, Command, Probe
 from servesweep.topology.ports import ETCD_CLIENT, ETCD_PEER
@@ -12,7 +13,7 @@ class Etcd(Service):
 
     name = "etcd"
 
-    def command(self, node: str, binding: Binding) -> Command:
+    def command(self, node: str, binding: Binding, options: Section | None = None) -> Command:
         """Render a single-member etcd that is reachable from the other nodes."""
         address = binding.addresses[node]
         peer = f"http://{address}:{ETCD_PEER}"
@@ -26,7 +27,10 @@ class Etcd(Service):
         """Its own health endpoint."""
         return Probe(kind="http", port=ETCD_CLIENT)
 
-    def discovery(self, node: str, binding: Binding) -> dict[str, str]:
+    def url(self, node: str, binding: Binding) -> str:
+        """The client URL."""
+        return f"http://{binding.addresses[node]}:{ETCD_CLIENT}"
+
+    def discovery(self, url: str) -> dict[str, str]:
         """The client URL, and that Dynamo shall use it."""
-        url = f"http://{binding.addresses[node]}:{ETCD_CLIENT}"
         return {"ETCD_ENDPOINTS": url, "DYN_DISCOVERY_BACKEND": "etcd"}

@@ -51,24 +51,59 @@ class Binding(Value):
     )
 
 
+class Endpoint(Value):
+    """A place that answers HTTP."""
+
+    node: str = Field(description="Symbolic node.")
+    port: int = Field(description="Port on it.")
+
+
 class Deployment(Value):
     """The facts of a configuration that every rendered command may need."""
 
-    model_path: str = Field(description="Directory or hub name of the model.")
+    model_path: str = Field(description="Directory on the hosts, or hub name, of the model.")
+    model_mount: str | None = Field(
+        default=None, description="Where processes find the model in their containers; None: at model_path."
+    )
+    log_mount: str | None = Field(
+        default=None, description="Where processes find the logs in their containers; None: as on the hosts."
+    )
     served_model: str = Field(description="Name under which it is served.")
     transport: Transport = Field(description="How workers are reached: registered with Dynamo, or by HTTP.")
     gpus_per_node: int = Field(description="GPUs of a node.")
+    gpu_type: str | None = Field(default=None, description="GPU model.")
     processes: tuple[ProcessPlace, ...] = Field(
         description="Every worker process, in order of role, worker and rank."
     )
     head: str = Field(description="The first node that no component has for itself.")
-    frontend: str = Field(description="Node of the frontend.")
+    frontend: str = Field(description="Node of the frontend, or of nginx where there are several.")
+    frontends: tuple[Endpoint, ...] = Field(
+        default=(), description="Node and port of each frontend process, where there may be several."
+    )
     infra: str = Field(description="Node of the discovery plane.")
     public_port: int = Field(description="Port of the public API.")
+    request_plane: str = Field(default="tcp", description="How Dynamo's requests reach workers.")
+    event_plane: str | None = Field(default=None, description="How Dynamo's events travel; None: its choice.")
+    visible_devices: str = Field(
+        default="CUDA_VISIBLE_DEVICES", description="Variable that tells a process its GPUs."
+    )
+    schemes: dict[str, str] = Field(
+        default_factory=dict, description="Mode to the scheme of its workers' URLs, where it is not http."
+    )
     binding: Binding = Field(description="What the symbols stand for.")
     discovery: dict[str, str] = Field(
         default_factory=dict, description="Environment that names the discovery plane."
     )
+
+    @property
+    def model(self) -> str:
+        """The model as a process's argument names it."""
+        return self.model_mount or self.model_path
+
+    @property
+    def logs(self) -> str:
+        """The log directory as a process's argument names it."""
+        return self.log_mount or self.binding.logs
 
     @property
     def disaggregated(self) -> bool:
@@ -83,20 +118,27 @@ class Deployment(Value):
         """The rank-0 process of each worker of the modes, in order."""
         return tuple(p for p in self.processes if p.mode in modes and p.rank == 0)
 
+    def serving(self, *modes: str) -> tuple[ProcessPlace, ...]:
+        """The processes of the modes that answer HTTP: leaders, and each part of a hybrid vLLM worker."""
+        return tuple(p for p in self.processes if p.mode in modes and p.http_port is not None)
+
+    def registered(self, *modes: str) -> tuple[ProcessPlace, ...]:
+        """The processes of the modes that make themselves known to Dynamo."""
+        return tuple(p for p in self.processes if p.mode in modes and registers(p))
+
     def address(self, node: str) -> str:
         """Address of a node."""
         return self.binding.addresses[node]
 
     def url(self, process: ProcessPlace) -> str:
         """Base URL of a worker's HTTP endpoint."""
-        return f"http://{self.address(process.node)}:{process.http_port}"
+        scheme = self.schemes.get(process.mode, "http")
+        return f"{scheme}://{self.address(process.node)}:{process.http_port}"
 
 
-class Endpoint(Value):
-    """A place that answers HTTP."""
-
-    node: str = Field(description="Symbolic node.")
-    port: int = Field(description="Port on it.")
+def registers(process: ProcessPlace) -> bool:
+    """Whether the process makes itself known to Dynamo: what publishes KV events does, and nothing else."""
+    return process.kv_events_port is not None
 
 
 def step_name(process: ProcessPlace) -> str:

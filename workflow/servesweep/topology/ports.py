@@ -29,6 +29,7 @@ DYNAMO_SYSTEM = PortBlock("Dynamo system", 7500)  # each process, one number ove
 DIST_INIT = PortBlock("SGLang dist-init", 8300)  # each worker of several nodes, by its leader's address
 DP_RPC = PortBlock("vLLM data-parallel RPC", 8400)  # each data-parallel worker, by its leader's address
 NCCL = PortBlock("SGLang NCCL", 17500)  # follows the Dynamo system port
+KVBM = PortBlock("KVBM leader", 5800, 2)  # publishing and acknowledging; follows the Dynamo system port
 VLLM = PortBlock("VLLM_PORT", 20000, 50)  # follows the Dynamo system port; vLLM takes further ports upwards
 
 # Replicas (swiss-ai/model-launch ADR-0001): one a node set, so 8080 on every head.
@@ -38,6 +39,7 @@ OPENTELA = (8092, 8093, 43905)  # OpenTela beside a replica's head
 
 # Frontends.
 PUBLIC = 8000  # where clients ask
+DIRECT = PortBlock("public worker", PUBLIC)  # the one worker that clients ask without a frontend
 INTERNAL = PortBlock("frontend behind nginx", 8180)  # each frontend, by address
 
 # Services.

@@ -24,11 +24,32 @@ from servesweep.topology.shapes import Mode, NodeGpus, ProcessPlace, WorkerPlace
 
 @dataclass(frozen=True, slots=True)
 class Parallelism:
-    """How vLLM shards a worker: data x tensor x pipeline = its GPUs."""
+    """How vLLM shards a worker: data x tensor x pipeline = its GPUs.
+
+    `per_gpu` starts a process for each data-parallel rank, where otherwise one on each node runs all ranks
+    of that node.
+    """
 
     data: int = 1
     tensor: int = 1
     pipeline: int = 1
+    per_gpu: bool = False
+
+    @property
+    def shard(self) -> int:
+        """GPUs of one data-parallel rank."""
+        return self.tensor * self.pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The part of a worker that one process has; `serves` HTTP, and `registers` with its frontend."""
+
+    place: NodeGpus
+    rank: int
+    ranks: int
+    serves: bool
+    registers: bool
 
 
 def processes(
@@ -64,50 +85,62 @@ def _worker_processes(
     bootstrap = book.on_address(BOOTSTRAP, worker.leader, name) if worker.mode == "prefill" else None
     dp_rpc = book.on_address(DP_RPC, worker.leader, name) if parallel.data > 1 else None
     dist_init = book.on_address(DIST_INIT, worker.leader, name) if len(worker.places) > 1 else None
-    by_node = _hybrid(worker, parallel)
+    by_rank = _local_ranks(worker, parallel)
     # vLLM adds the data-parallel rank to one base that all processes of the worker share.
-    nixl_base = book.number(NIXL, parallel.data) if by_node else None
-    rank = 0
-    for place in worker.places:
-        ranks = len(place.gpus) // (parallel.tensor * parallel.pipeline) if by_node else 1
-        owner = f"{name} rank {rank}"
-        serves = by_node or rank == 0
-        system = book.everywhere(DYNAMO_SYSTEM, place.node, owner)
+    nixl_base = book.number(NIXL, parallel.data) if by_rank else None
+    for part in _parts(worker, parallel, by_rank):
+        node, owner = part.place.node, f"{name} rank {part.rank}"
+        system = book.everywhere(DYNAMO_SYSTEM, node, owner)
         number = system - DYNAMO_SYSTEM.base
         nccl, vllm = NCCL.base + number * NCCL.stride, VLLM.base + number * VLLM.stride
-        book.claim(place.node, nccl, owner, NCCL)
-        book.claim(place.node, vllm, owner, VLLM)
+        book.claim(node, nccl, owner, NCCL)
+        book.claim(node, vllm, owner, VLLM)
         if nixl_base is not None:
-            book.claim(place.node, nixl_base + rank, owner, NIXL, ranks)
+            book.claim(node, nixl_base + part.rank, owner, NIXL, part.ranks)
         yield ProcessPlace(
             mode=worker.mode,
             index=worker.index,
-            rank=rank,
-            node=place.node,
-            gpus=place.gpus,
+            rank=part.rank,
+            node=node,
+            gpus=part.place.gpus,
             worker_nodes=worker.nodes,
             system_port=system,
-            nixl_port=nixl_base if nixl_base is not None else book.everywhere(NIXL, place.node, owner),
+            nixl_port=nixl_base if nixl_base is not None else book.everywhere(NIXL, node, owner),
             nccl_port=nccl,
             vllm_port=vllm,
-            http_port=book.on_address(http, place.node, owner) if serves else None,
+            http_port=book.on_address(http, node, owner) if part.serves else None,
             bootstrap_port=bootstrap,
-            kv_events_port=book.everywhere(KV_EVENTS, place.node, owner, ranks) if serves else None,
+            kv_events_port=book.everywhere(KV_EVENTS, node, owner, part.ranks) if part.registers else None,
             dp_rpc_port=dp_rpc,
             dist_init_port=dist_init,
         )
-        rank += ranks
 
 
-def _hybrid(worker: WorkerPlace, parallel: Parallelism) -> bool:
-    """Whether each process serves data-parallel ranks of its own.
+def _parts(worker: WorkerPlace, parallel: Parallelism, by_rank: bool) -> Iterator[_Part]:
+    """What each process of the worker has, in order of rank."""
+    rank = 0
+    for place in worker.places:
+        if not by_rank:
+            yield _Part(place, rank, 1, serves=rank == 0, registers=rank == 0)
+            rank += 1
+            continue
+        width = parallel.shard if parallel.per_gpu else len(place.gpus)
+        for at in range(0, len(place.gpus), width):
+            ranks = width // parallel.shard
+            share = NodeGpus(place.node, place.gpus[at : at + width])
+            yield _Part(share, rank, ranks, serves=rank == 0 or not parallel.per_gpu, registers=True)
+            rank += ranks
+
+
+def _local_ranks(worker: WorkerPlace, parallel: Parallelism) -> bool:
+    """Whether each process runs data-parallel ranks of its own, and no rank spans nodes.
 
     Raises:
         PackingError: when the parallelism and the GPUs disagree.
     """
     if parallel.data <= 1:
         return False
-    shard = parallel.tensor * parallel.pipeline
+    shard = parallel.shard
     if parallel.data * shard != worker.gpu_count:
         raise PackingError(
             f"{worker.mode}: data parallelism {parallel.data} x tensor {parallel.tensor} x pipeline"

@@ -1,0 +1,354 @@
+"""Every command of every real recipe against the reference's: workers, frontends, services, load and gate.
+
+A v1 recipe is migrated, read and planned for a cluster with containers, and each command line, environment
+and expectation is compared with what the reference makes of the same v1 recipe. Flags are compared without
+their order, with `_` for `-`, and JSON by its value.
+
+`DIFFERENCES` are all the places where this project differs on purpose. Each is applied to the reference's
+answer, and counted; nowhere else may anything differ, and each row must be needed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servesweep.benchmarks import BENCHMARKS, BenchmarkContext
+from servesweep.benchmarks.sa_bench import SaBenchOptions
+from servesweep.migration.migrate import migrate_text
+from servesweep.plan.configuration import Configuration
+from servesweep.plan.plan import Plan, Step
+from servesweep.plan.render import render
+from servesweep.recipe.cluster import Cluster
+from servesweep.recipe.source import parse
+from servesweep.recipe.validation import read_recipe
+from servesweep.recipe.variants import Variant, expand
+
+Row = dict[str, Any]
+Flags = dict[str, list[list[str]]]
+
+DIFFERENCES = {
+    "address": "ETCD_ENDPOINTS and NATS_SERVER name a node by its address, as everything else does",
+    "nats": "NATS is started, and named, only where a plane goes over it",
+    "no Dynamo": "under another frontend nothing of Dynamo is started, or told to workers",
+    "health": "workers tell whether they generate, for the health gate, and that discovery goes by etcd",
+    "kv ports": "KV events start at 5550 and count worker leaders (the corpus's README)",
+    "unset": "VLLM_PORT of a worker over several nodes: never set, where the reference sets and unsets it",
+    "unique name": "the name of shared memory is each worker's own; the corpus has zeros in its place",
+    "config dump": "the resolved configuration: a file a process, in the log directory as the container has it",
+    "topology flags": "flags that v1 recipes repeat, and the plan sets, stand once, with the plan's value",
+    "served name": "the served name stands once; the mocker is told it too, as the gate looks for it",
+    "python": "the router runs under python3, as everything else does",
+    "mpi": "a frontend is started by pmix only where its image needs MPI: not every Slurm has it",
+    "install": "nothing is installed before a step yet",
+    "profiling": "profilers are not planned yet",
+    "client": "options and types of the reference's own client scripts are not planned yet",
+}  # fmt: skip
+
+PLAN_SETS = {
+    "disaggregation-mode", "disaggregation-bootstrap-port", "host", "port", "nnodes", "node-rank",
+    "dist-init-addr", "nccl-port",
+}  # fmt: skip
+OF_DYNAMO = {
+    "ETCD_ENDPOINTS", "NATS_SERVER", "DYN_SYSTEM_PORT", "DYN_REQUEST_PLANE", "DYN_LOG",
+    "DYN_SKIP_SGLANG_LOG_FORMATTING",
+}  # fmt: skip
+OWN_HEALTH = {
+    "DYN_SYSTEM_USE_ENDPOINT_HEALTH_STATUS": '["generate"]', "DYN_DISCOVERY_BACKEND": "etcd",
+}  # fmt: skip
+PROFILING = re.compile("PROFILE_|PROFILING_|TLLM_PROFILE|TLLM_LLMAPI_ENABLE_NVTX|SGLANG_TORCH_PROFILER_DIR")
+
+
+@dataclass
+class Case:
+    """One configuration, planned, and the reference's answer for it."""
+
+    name: str
+    variant: Variant
+    plan: Plan
+    row: Row
+    applied: Counter[str]
+    whole: bool  # whether the benchmark could be planned as it stands
+
+    @property
+    def dynamo(self) -> bool:
+        return self.plan.frontend == "dynamo"
+
+    @property
+    def nats(self) -> bool:
+        return self.plan.deployment.request_plane == "nats"
+
+    def differs(self, difference: str) -> None:
+        assert difference in DIFFERENCES
+        self.applied[difference] += 1
+
+
+@pytest.fixture(scope="module")
+def cases(corpus: Path, rows: Callable[[str], list[Row]]) -> list[Case]:
+    """All configurations; planning any of them must work."""
+    applied: Counter[str] = Counter(dict.fromkeys(DIFFERENCES, 0))
+    found = []
+    for row in rows("commands.jsonl.gz"):
+        text = (corpus / row["recipe"]).read_text()
+        migrated = expand(parse(migrate_text(text, row["recipe"]).text, row["recipe"]))
+        answers = {variant["suffix"]: variant for variant in row["variants"]}
+        assert {variant.suffix or "" for variant in migrated} == set(answers), row["recipe"]
+        for variant in migrated:
+            name = f"{row['recipe']} {variant.suffix or ''}".strip()
+            whole = plannable_load(variant)
+            # One recipe allows its job less time than the gate has by default; time is not compared here.
+            variant.data.get("slurm", {}).pop("time_limit", None)
+            plan = planned(variant, row["recipe"])
+            found.append(Case(name, variant, plan, answers[variant.suffix or ""], applied, whole))
+    return found
+
+
+def planned(variant: Variant, recipe: str) -> Plan:
+    """Plan for a cluster as the corpus's README describes it."""
+    path = variant.data["model"]["path"]
+    models = {} if path.startswith("hf:") else {path: f"/models/{path.rstrip('/').rpartition('/')[2]}"}
+    cluster = Cluster.model_validate({"container_runtime": "pyxis", "model_paths": models, "default_time_limit": 1440})
+    configuration = Configuration(
+        id="c",
+        recipe_file=recipe,
+        variant=variant,
+        recipe=read_recipe(variant),
+        cluster=cluster,
+        digest="0" * 16,
+        deployment_digest="0" * 16,
+    )
+    return render(configuration)
+
+
+def plannable_load(variant: Variant) -> bool:
+    """Take out of the benchmark what is not planned yet; False where that is not nothing."""
+    benchmark = variant.data["benchmark"]
+    kind = benchmark.get("type", "manual")
+    if kind not in BENCHMARKS:
+        variant.data["benchmark"] = {"type": "manual"}
+        return False
+    known = {*BENCHMARKS[kind].Options.model_fields, "type", "placement"}
+    variant.data["benchmark"] = {key: value for key, value in benchmark.items() if key in known}
+    return known >= set(benchmark)
+
+
+def command_line(words: list[str]) -> tuple[list[str], Flags]:
+    """The words before the first long flag, and the values of every flag in the order of its repetitions."""
+    words = [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    first = next((at for at, word in enumerate(words) if word.startswith("--")), len(words))
+    flags: Flags = {}
+    for word in words[first:]:
+        if word.startswith("--"):
+            name = word[2:].replace("_", "-")
+            flags.setdefault(name, []).append([])
+        else:
+            flags[name][-1].append(canonical(word))
+    return words[:first], flags
+
+
+def canonical(word: str) -> str:
+    """JSON without its spelling."""
+    try:
+        return json.dumps(json.loads(word), sort_keys=True) if word.startswith(("{", "[")) else word
+    except json.JSONDecodeError:
+        return word
+
+
+class Comparison:
+    """Counts what is equal, and keeps what is not."""
+
+    def __init__(self) -> None:
+        self.equal = 0
+        self.different: list[str] = []
+
+    def of(self, case: Case, what: str, *pairs: tuple[Any, Any]) -> None:
+        wrong = [unlike(ours, theirs) for ours, theirs in pairs if ours != theirs]
+        if wrong:
+            self.different.append(f"{case.name}: {what}: {'; '.join(wrong)}")
+        else:
+            self.equal += 1
+
+    def conclude(self, what: str, expected: int) -> None:
+        total = self.equal + len(self.different)
+        print(f"\n{what}: {self.equal} of {total} equal")
+        assert not self.different, "\n".join([f"{len(self.different)} {what} differ", *self.different[:20]])
+        assert total == expected
+
+
+def unlike(ours: Any, theirs: Any) -> str:
+    """Both values, of mappings only what differs."""
+    if isinstance(ours, tuple) and isinstance(theirs, tuple):
+        return ", ".join(unlike(one, two) for one, two in zip(ours, theirs, strict=True) if one != two)
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        keys = sorted(key for key in {*ours, *theirs} if ours.get(key) != theirs.get(key))
+        return ", ".join(f"{key}: {ours.get(key)!r}, reference {theirs.get(key)!r}" for key in keys)
+    return f"{ours!r}, reference {theirs!r}"
+
+
+def reference_worker(case: Case, worker: Row, step: Step) -> tuple[list[str], Flags]:
+    words = worker["command"]
+    if words[0] == "nsys":
+        case.differs("profiling")
+        words = words[words.index("python3") :]
+    program, flags = command_line(words)
+    for name in PLAN_SETS & flags.keys():
+        # Once by the plan, and by the recipe; a bootstrap port only by the recipe where there is no prefill.
+        wanted = 0 if name == "disaggregation-bootstrap-port" and step.mode != "prefill" else 1
+        if len(flags[name]) > wanted:
+            case.differs("topology flags")
+            flags[name] = flags[name][:wanted]
+    flags = {name: values for name, values in flags.items() if values}
+    if len(flags.get("served-model-name", [])) > 1:
+        case.differs("served name")
+        assert flags["served-model-name"][0] == flags["served-model-name"][1]
+        flags["served-model-name"] = flags["served-model-name"][:1]
+    if "dynamo.mocker" in program:
+        case.differs("served name")
+        flags["model-name"] = [[case.plan.served_model]]
+    if "dump-config-to" in flags:
+        case.differs("config dump")
+        flags["dump-config-to"] = [[f"/logs/{step.name}_config.json"]]
+    if "kv-events-config" in flags:
+        case.differs("kv ports")
+        process = next(p for p in case.plan.deployment.processes if p.node == step.node and p.gpus == step.gpus)
+        config = json.loads(flags["kv-events-config"][0][0])
+        config["endpoint"] = f"tcp://*:{process.kv_events_port}"
+        assert process.kv_events_port == 5550 + leaders(case).index((step.mode, step.index))
+        flags["kv-events-config"] = [[json.dumps(config, sort_keys=True)]]
+    return program, flags
+
+
+def leaders(case: Case) -> list[tuple[str | None, int]]:
+    return [(p.mode, p.index) for p in case.plan.deployment.processes if p.rank == 0]
+
+
+def reference_environment(case: Case, worker: Row, step: Step) -> dict[str, str]:
+    env = discovery_environment(case, dict(worker["env_to_set"]))
+    for name in worker.get("env_to_unset", []):
+        case.differs("unset")
+        env.pop(name, None)
+    if case.dynamo:
+        case.differs("health")
+        env |= OWN_HEALTH
+    if "TRTLLM_EPLB_SHM_NAME" in env:
+        case.differs("unique name")
+        env["TRTLLM_EPLB_SHM_NAME"] = step.command.env["TRTLLM_EPLB_SHM_NAME"]
+    if "DYN_VLLM_KV_EVENT_PORT" in env:
+        env.update(kv_port(case, step)) if kv_port(case, step) else env.pop("DYN_VLLM_KV_EVENT_PORT")
+    if any(PROFILING.match(name) for name in env):
+        case.differs("profiling")
+        env = {name: value for name, value in env.items() if not PROFILING.match(name)}
+    return env
+
+
+def kv_port(case: Case, step: Step) -> dict[str, str]:
+    """The port that the rule gives: after those of all earlier processes that publish."""
+    case.differs("kv ports")
+    publishing = [p for p in case.plan.deployment.processes if p.http_port is not None]
+    port = 5550
+    for process in publishing:
+        if (process.mode, process.index, process.rank) == (step.mode, step.index, step.rank):
+            return {"DYN_VLLM_KV_EVENT_PORT": str(port)}
+        port += len(process.gpus) if process.dp_rpc_port else 1
+    return {}
+
+
+def discovery_environment(case: Case, env: dict[str, str]) -> dict[str, str]:
+    """Variables of the discovery plane, for a worker or a frontend."""
+    if not case.dynamo:
+        case.differs("no Dynamo")
+        return {name: value for name, value in env.items() if name not in OF_DYNAMO}
+    if not case.nats and env.pop("NATS_SERVER", None):
+        case.differs("nats")
+    for name in {"ETCD_ENDPOINTS", "NATS_SERVER"} & env.keys():
+        case.differs("address")
+        env[name] = env[name].replace("//n", "//ip-n")
+    return env
+
+
+def srun_of(row: Row) -> dict[str, Any]:
+    """What the reference asks of a step's srun."""
+    options = {key: row[key] for key in ("mpi",) if key in row}
+    options |= {"oversubscribe": ""} if row.get("oversubscribe") else {}
+    options |= {"cpu-bind": row["cpu_bind"]} if "cpu_bind" in row else {}
+    options |= row.get("srun_options", {})
+    return {"nodes": row["nodelist"], "tasks": row.get("ntasks", 1), "options": options}
+
+
+def step_srun(step: Step) -> dict[str, Any]:
+    return {"nodes": list(step.nodes or (step.node,)), "tasks": step.tasks, "options": dict(step.srun_options)}
+
+
+def log_of(step: Step) -> str:
+    return "<LOGS>/" + step.log.format(host=step.node)
+
+
+def frontend_words(step: Step) -> tuple[list[str], Flags]:
+    """A frontend's command; nginx replaces its shell, which is no difference to anybody."""
+    argv = [word.replace("exec nginx -c", "nginx -c") for word in step.command.argv]
+    return command_line(argv)
+
+
+def reference_frontend(case: Case, row: Row) -> tuple[list[str], Flags]:
+    words = list(row["command"])
+    if words[0] == "python":
+        case.differs("python")
+        words[0] = "python3"
+    return command_line(words)
+
+
+def reference_frontend_environment(case: Case, row: Row) -> dict[str, str]:
+    env = discovery_environment(case, dict(row.get("env_to_set", {})))
+    for name in ("DYNAMO_WHEEL_NAME", "DYNAMO_VERSION"):
+        if name in env and name not in case.variant.data.get("environment", {}):
+            case.differs("install")
+            del env[name]
+    if case.dynamo and env:
+        case.differs("health")
+        env["DYN_DISCOVERY_BACKEND"] = "etcd"
+    return env
+
+
+def test_workers(cases: list[Case]) -> None:
+    compared = Comparison()
+    for case in cases:
+        steps = [step for step in case.plan.steps if step.kind == "worker"]
+        assert len(steps) == len(case.row["workers"]), case.name
+        for step, row in zip(steps, case.row["workers"], strict=True):
+            compared.of(
+                case,
+                step.name,
+                (command_line(list(step.command.argv)), reference_worker(case, row, step)),
+                (step.command.env, reference_environment(case, row, step)),
+                (step_srun(step), srun_of(row)),
+                ((step.image, log_of(step)), (row["container_image"], row["output"])),
+            )
+    compared.conclude("workers", 3168)
+
+
+def test_frontends(cases: list[Case]) -> None:
+    compared = Comparison()
+    for case in cases:
+        steps = [step for step in case.plan.steps if step.kind == "frontend"]
+        assert len(steps) == len(case.row["frontend"]), case.name
+        for step, row in zip(steps, case.row["frontend"], strict=True):
+            srun = srun_of(row)
+            if case.plan.engine != "trtllm" and srun["options"].pop("mpi", None):
+                case.differs("mpi")
+            compared.of(
+                case,
+                step.name,
+                (frontend_words(step), reference_frontend(case, row)),
+                (step.command.env, reference_frontend_environment(case, row)),
+                (step_srun(step), srun),
+                (step.image, row["container_image"]),
+            )
+    compared.conclude("frontends and nginx", 2173)

@@ -1,0 +1,142 @@
+"""`trtllm`: TensorRT-LLM under Dynamo or as `trtllm-serve`, its ranks started by MPI.
+
+The role's arguments are the engine's own YAML file. Source of the flags: `dynamo.trtllm` of ai-dynamo, and
+`trtllm-serve`, https://nvidia.github.io/TensorRT-LLM.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import yaml
+from pydantic import Field
+
+from servesweep.engines.dynamo_worker import dynamo_environment
+from servesweep.engines.engine import Engine, WorkerSpec, argument
+from servesweep.recipe.section import Section
+from servesweep.topology.deployment import Command, Deployment, step_name
+from servesweep.topology.shapes import ProcessPlace
+
+# GPUs whose nodes have two sockets of memory beside that of the GPUs themselves: srt-slurm binds prefill and
+# decode to the former.
+BOUND_GPUS = ("gb200", "gb300", "vrnvl72")
+SIZES = ("tensor_parallel_size", "moe_expert_parallel_size", "pipeline_parallel_size")
+
+
+class TrtllmOptions(Section):
+    """Engine-wide options of TensorRT-LLM."""
+
+    served_model_name: str | None = Field(
+        default=None, description="Served name; default: the model directory's."
+    )
+    publish_metrics: bool = Field(default=True, description="Let Dynamo's workers publish engine metrics.")
+    publish_events_and_metrics: bool | None = Field(
+        default=None, description="The older flag of Dynamo for metrics and KV events together."
+    )
+    numa_memory_bind: bool | None = Field(
+        default=None,
+        description="Allocate on NUMA nodes 0 and 1 alone; default: prefill and decode of gb200, gb300.",
+    )
+    sequential_node_start: int = Field(
+        default=0, ge=0, description="Workers of a node that start at once; 0: all."
+    )
+
+
+class Trtllm(Engine):
+    """One MPI launch a worker, a task a GPU; rank 0 serves."""
+
+    name = "trtllm"
+    Options = TrtllmOptions
+    transports = frozenset({"dynamo", "http"})
+    spans_nodes = True
+    one_step = True
+    exact_packing = True
+    step_options: ClassVar[Mapping[str, str]] = {
+        "mpi": "pmix", "oversubscribe": "", "cpu-bind": "verbose,none",
+    }  # fmt: skip
+    # What imports TensorRT-LLM looks for MPI, also with a single rank.
+    frontend_step_options: ClassVar[Mapping[str, str]] = {"mpi": "pmix"}
+
+    def command(self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> Command:
+        """Render the launch of all ranks of a worker, and the engine's file."""
+        dynamo = deployment.transport == "dynamo"
+        name = f"trtllm_config_{process.mode}.yaml"
+        config = f"{deployment.logs}/{name}"
+        words = [*_numa(process.mode, worker, deployment), "trtllm-llmapi-launch"]
+        if dynamo:
+            words += _dynamo(process, worker, deployment, config)
+        else:
+            words += _serve(process, worker, deployment, config)
+        return Command(
+            argv=(*_own_devices(process, deployment), *words, *worker.extra_args),
+            env=_environment(process, deployment),
+            files={
+                f"{deployment.binding.logs}/{name}": yaml.safe_dump(dict(worker.args), sort_keys=False)
+            },
+        )
+
+    def environment(
+        self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment
+    ) -> dict[str, str]:
+        """A name in shared memory that no other worker has, also not one of another run."""
+        run = uuid.uuid5(uuid.NAMESPACE_URL, f"{deployment.binding.scratch}/{step_name(process)}")
+        return {"TRTLLM_EPLB_SHM_NAME": f"moe_shared_{run.hex}"}
+
+    def served_model(self, args: Mapping[str, Any], options: Section | None = None) -> str | None:
+        """The name of the options: the engine's file has none."""
+        return options.served_model_name if isinstance(options, TrtllmOptions) else None
+
+
+def _options(worker: WorkerSpec) -> TrtllmOptions:
+    return worker.options if isinstance(worker.options, TrtllmOptions) else TrtllmOptions()
+
+
+def _numa(mode: str, worker: WorkerSpec, deployment: Deployment) -> list[str]:
+    bind = _options(worker).numa_memory_bind
+    if bind is None:
+        bind = mode != "agg" and (deployment.gpu_type or "").lower() in BOUND_GPUS
+    return ["numactl", "-m", "0,1"] if bind else []
+
+
+def _dynamo(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment, config: str) -> list[str]:
+    words = ["python3", "-m", "dynamo.trtllm", "--model-path", deployment.model]
+    words += ["--served-model-name", deployment.served_model]
+    if process.mode != "agg":
+        words += ["--disaggregation-mode", process.mode]
+    words += ["--extra-engine-args", config, "--request-plane", deployment.request_plane]
+    options = _options(worker)
+    if options.publish_events_and_metrics:
+        return [*words, "--publish-events-and-metrics"]
+    return [*words, "--publish-metrics"] if options.publish_metrics else words
+
+
+def _serve(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment, config: str) -> list[str]:
+    words = ["trtllm-serve", deployment.model, "--host", "0.0.0.0", "--port", str(process.http_port)]
+    for name in SIZES:
+        size = argument(worker.args, name.replace("_", "-"))
+        words += [f"--{name}", str(size)] if size is not None else []
+    served = _options(worker).served_model_name
+    words += ["--served_model_name", served] if served else []
+    return [*words, "--config", config]
+
+
+def _environment(process: ProcessPlace, deployment: Deployment) -> dict[str, str]:
+    if deployment.transport != "dynamo":
+        return {}
+    env = dynamo_environment(process, deployment)
+    # The plane is an argument of this worker.
+    return {name: value for name, value in env.items() if name != "DYN_REQUEST_PLANE"}
+
+
+def _own_devices(process: ProcessPlace, deployment: Deployment) -> list[str]:
+    """Where the ranks' nodes have different GPUs, each task takes those of its own node."""
+    ranks = deployment.ranks(process)
+    if len({rank.gpus for rank in ranks}) == 1:
+        return []
+    cases = " ".join(
+        f"{number}) gpus={','.join(map(str, rank.gpus))};;" for number, rank in enumerate(ranks)
+    )
+    script = f'case "$SLURM_NODEID" in {cases} esac; export {deployment.visible_devices}="$gpus"; exec "$@"'
+    return ["bash", "-c", script, "trtllm"]

@@ -1,0 +1,152 @@
+"""`sbatch_directives` in the words of the Slurm executor.
+
+What the executor owns is mapped to its resources; the rest goes to sbatch as it is, by `slurm_extra`; what
+can do neither is refused with the reason. Source: snakemake-executor-plugin-slurm 2.8, `submit_string.py` and
+`validation.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from servesweep.recipe.durations import parse_time_limit
+
+EXECUTOR = "the workflow sets it"
+REFUSED = {
+    "job-name": f"{EXECUTOR}: the executor finds its jobs by it; the recipe's name stands in the comment",
+    "output": f"{EXECUTOR}: the log of a run is results/<configuration>/run.log",
+    "error": f"{EXECUTOR}: the log of a run is results/<configuration>/run.log",
+    "nodes": "the nodes follow from the roles: change roles.<role>.nodes",
+    "ntasks": "every step says its own tasks; ask for CPUs with cpus-per-task or cpus-per-gpu",
+    "ntasks-per-node": "every step says its own tasks; ask for CPUs with cpus-per-task or cpus-per-gpu",
+    "ntasks-per-gpu": "every step says its own tasks; ask for CPUs with cpus-per-gpu",
+    "gpus": "GPUs are asked by node: write gpus-per-node",
+    "mem-per-cpu": "memory is asked by node: write mem",
+    "export": f"{EXECUTOR}: variables of the run stand under environment",
+    "parsable": EXECUTOR,
+    "chdir": f"{EXECUTOR}: the run starts where the workflow stands",
+    "workdir": f"{EXECUTOR}: the run starts where the workflow stands",
+    "clusters": "the executor asks one cluster: choose it in the profile",
+    "array": "one configuration is one job: write a sweep instead",
+    "wrap": "the job's command is the run itself",
+    "wait": "the workflow waits for its jobs itself",
+    "test-only": "the job would never run: `servesweep plan` shows the request",
+}
+SHORT = {
+    "A": "account", "C": "constraint", "D": "chdir", "J": "job-name", "M": "clusters", "N": "nodes",
+    "a": "array", "c": "cpus-per-task", "d": "dependency", "e": "error", "n": "ntasks", "o": "output",
+    "p": "partition", "q": "qos", "t": "time", "w": "nodelist", "x": "exclude",
+}  # fmt: skip
+NAME = re.compile(r"[a-z][a-z0-9-]*")
+GRES = re.compile(r"[A-Za-z0-9_]+(:[A-Za-z0-9_.]+)?(:\d+[TGM]?)?")
+MEMORY = re.compile(r"(\d+)([KMGT]?)B?", re.IGNORECASE)
+UNITS = {"K": 1 / 1024, "": 1, "M": 1, "G": 1024, "T": 1024 * 1024}
+# The executor looks for its own options everywhere in the text, inside values too: `my-Job` holds a `-J`.
+SUSPECT = re.compile(r"-(?=[JoeDApncCNt])|--(?=[a-z])")
+
+
+@dataclass
+class Directives:
+    """What directives ask, each in its own place; `faults` are (directive, sentence)."""
+
+    account: str | None = None
+    partition: str | None = None
+    minutes: int | None = None
+    constraint: str | None = None
+    qos: str | None = None
+    gres: str | None = None
+    comment: str | None = None
+    mem_mb: int | None = None
+    whole_memory: bool = False
+    cpus_per_node: int | None = None
+    cpus_per_gpu: int | None = None
+    gpus_per_node: str | None = None
+    exclusive: bool = False
+    segment: bool = False
+    words: list[str] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)
+
+
+def read_directives(given: Mapping[str, str]) -> Directives:
+    """Sort directives into what the executor asks by itself, what it passes on, and faults."""
+    found = Directives()
+    for name, value in given.items():
+        try:
+            _take(name, value, found)
+        except ValueError as error:
+            found.faults.append((name, str(error)))
+    return found
+
+
+def _take(name: str, value: str, found: Directives) -> None:
+    if not NAME.fullmatch(name) or len(name) == 1:
+        raise ValueError(_odd_name(name))
+    if name in REFUSED:
+        raise ValueError(REFUSED[name])
+    if name in ("account", "partition", "constraint", "qos", "comment"):
+        if not value:
+            raise ValueError(f"{name} needs a value")
+        setattr(found, name, value)
+    elif name in ("cpus-per-task", "cpus-per-gpu"):
+        if not value.isdigit() or int(value) < 1:
+            raise ValueError(f"expected a number of CPUs from 1, got {value!r}")
+        setattr(found, {"cpus-per-task": "cpus_per_node"}.get(name, "cpus_per_gpu"), int(value))
+    elif name == "time":
+        found.minutes = parse_time_limit(value)
+    elif name == "mem":
+        found.mem_mb = _megabytes(value)
+        found.whole_memory = found.mem_mb == 0
+    elif name == "gres":
+        _take_gres(value, found)
+    elif name == "gpus-per-node":
+        found.gpus_per_node = value
+    else:
+        found.exclusive |= name == "exclusive"
+        found.segment |= name == "segment"
+        found.words.append(word(name, value))
+
+
+def _odd_name(name: str) -> str:
+    bare = name.lstrip("-")
+    if bare in SHORT:
+        return f"write the long name, {SHORT[bare]}"
+    if name.startswith("-"):
+        return f"write the name without dashes: {bare}"
+    return "no option of sbatch has such a name: small letters, digits and -"
+
+
+def _take_gres(value: str, found: Directives) -> None:
+    """GPUs are asked as GPUs of a node: as `gres` the executor would ask for tasks by GPU too."""
+    parts = [part.strip() for part in value.split(",")]
+    if not all(GRES.fullmatch(part) for part in parts):
+        raise ValueError(f"expected name:number or name:type:number, got {value!r}")
+    gpus = [part for part in parts if part.partition(":")[0] == "gpu"]
+    others = [part for part in parts if part not in gpus]
+    if len(gpus) > 1 or len(others) > 1:
+        raise ValueError("the executor asks for one kind of GPU and one other resource")
+    if gpus:
+        found.gpus_per_node = gpus[0].partition(":")[2] or "1"
+    if others:
+        found.gres = others[0]
+
+
+def _megabytes(value: str) -> int:
+    match = MEMORY.fullmatch(value.strip())
+    if match is None:
+        raise ValueError(f"expected memory of a node such as 64G or 64000 (MB), or 0 for all, got {value!r}")
+    amount, unit = int(match[1]), match[2].upper()
+    return max(1, int(amount * UNITS[unit])) if amount else 0
+
+
+def word(name: str, value: str = "") -> str:
+    """One word of a shell's command line, which the executor does not take for one of its own options.
+
+    Two quotes that hold nothing mean nothing to a shell, and break what only looks like an option.
+    """
+    if not value:
+        return f"--{name}"
+    # Between quotes they close and open again, elsewhere they are empty text: nothing, either way.
+    return f"--{name}=" + SUSPECT.sub(lambda found: found[0] + "''", shlex.quote(value))

@@ -1,0 +1,102 @@
+"""What the sections of one job may not combine: placement, telemetry, profiling, heterogeneous jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from servesweep.plan.directives import read_directives
+from servesweep.plan.roles import Role
+from servesweep.plan.services import discovery_spot
+from servesweep.plan.slurm_request import directives_of
+from servesweep.recipe.cluster import Cluster
+from servesweep.recipe.frontend import FrontendSection
+from servesweep.recipe.problems import Problem, listed
+from servesweep.recipe.recipe import Recipe
+from servesweep.recipe.variants import Variant
+
+Fault = tuple[tuple[str | int, ...], str]
+
+
+def job_problems(
+    recipe: Recipe, cluster: Cluster, frontend: FrontendSection, roles: list[Role], variant: Variant
+) -> list[Problem]:
+    """Every rule of this file, in order."""
+    faults = [
+        *_telemetry(recipe),
+        *_profiling(recipe, roles),
+        *_het(recipe, frontend, roles),
+        *_directives(recipe, cluster),
+    ]
+    return [variant.problem(key, message) for key, message in faults]
+
+
+def _telemetry(recipe: Recipe) -> Iterator[Fault]:
+    if not recipe.telemetry.enabled:
+        return
+    if recipe.benchmark.placement.node != "head":
+        yield (
+            ("benchmark", "placement", "node"),
+            f"telemetry needs the client on head, and it is on {recipe.benchmark.placement.node}",
+        )
+    if recipe.benchmark.type != "sa-bench":
+        yield (
+            ("telemetry", "enabled"),
+            f"power is told for the points of sa-bench, and the benchmark is {recipe.benchmark.type}",
+        )
+    if discovery_spot(recipe) == "dedicated":
+        yield ("telemetry", "enabled"), "telemetry needs the discovery plane on head, and it has its own node"
+
+
+def _profiling(recipe: Recipe, roles: list[Role]) -> Iterator[Fault]:
+    profiling = recipe.profiling
+    if profiling.type == "none":
+        return
+    modes = [role.mode for role in roles]
+    if profiling.type != "nsys-time":
+        wanted = ["aggregated" if mode == "agg" else mode for mode in modes]
+        for phase in ("prefill", "decode", "aggregated"):
+            given = getattr(profiling, phase) is not None
+            if given and phase not in wanted:
+                yield ("profiling", phase), f"this recipe has no such workers: its roles are {listed(modes)}"
+            if not given and phase in wanted:
+                yield ("profiling", "type"), f"the steps of {phase} are missing: say profiling.{phase}"
+    for role in roles:
+        if profiling.type == "torch" and role.engine.name == "trtllm":
+            yield ("profiling", "type"), "torch does not profile trtllm: use nsys"
+
+
+def het_wanted(recipe: Recipe, cluster: Cluster, frontend: FrontendSection, roles: list[Role]) -> bool:
+    """Whether prefill and decode are components of a heterogeneous job.
+
+    The recipe decides; where it says nothing the cluster's use_het_jobs does, for the jobs that can be.
+    """
+    if recipe.resources.het_jobs is not None:
+        return recipe.resources.het_jobs
+    own = recipe.roles is not None and recipe.engine is None
+    return cluster.use_het_jobs and not own and next(_excludes_het(recipe, frontend, roles), None) is None
+
+
+def _het(recipe: Recipe, frontend: FrontendSection, roles: list[Role]) -> Iterator[Fault]:
+    if recipe.resources.het_jobs:
+        for message in _excludes_het(recipe, frontend, roles):
+            yield ("resources", "het_jobs"), message
+
+
+def _excludes_het(recipe: Recipe, frontend: FrontendSection, roles: list[Role]) -> Iterator[str]:
+    if [role.mode for role in roles] != ["prefill", "decode"]:
+        yield "a heterogeneous job has a component each for prefill and decode, and this recipe has not both"
+    elif any(role.shape.nodes == "colocate" for role in roles):
+        yield "decode colocates with prefill, so there is no second component for a heterogeneous job"
+    if frontend.placement.node == "dedicated" or recipe.benchmark.placement.node == "dedicated":
+        yield "a heterogeneous job has no node for a dedicated frontend or client"
+    if any(service.enabled and service.nodes for service in recipe.services):
+        yield "a heterogeneous job has no component for the pools of services"
+
+
+def _directives(recipe: Recipe, cluster: Cluster) -> Iterator[Fault]:
+    for name, message in read_directives(directives_of(recipe, cluster)).faults:
+        own = name in recipe.sbatch_directives
+        yield ("sbatch_directives", name), message if own else f"the cluster file's default: {message}"
+    for directive, key in (("account", "account"), ("partition", "partition"), ("time", "time_limit")):
+        if directive in recipe.sbatch_directives and getattr(recipe.slurm, key) is not None:
+            yield ("sbatch_directives", directive), f"slurm.{key} says it already: keep one of them"

@@ -1,0 +1,67 @@
+"""`servesweep plan`: a configuration's plan as a person reads it, to the last argument."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from servesweep.plan.judging import gpu_hours
+from servesweep.plan.node_map import describe
+from servesweep.plan.plan import Plan, Step
+from servesweep.plan.plan_object import ports
+from servesweep.plan.slurm_request import sbatch_words
+from servesweep.topology.deployment import step_name
+
+
+def plan_page(plan: Plan) -> str:
+    """Node map, request, environment by scope, and every process with its ports and command line."""
+    lines = [describe(plan)]
+    if plan.launcher == "slurm":
+        lines.append(f"  sbatch  {' '.join(sbatch_words(plan.slurm))}")
+        lines.append(f"  asked   at most {gpu_hours(plan):g} GPU-hours")
+    for scope, env in _scopes(plan):
+        lines += [f"  env     {scope}: {_variables(env)}"] if env else []
+    for step in plan.steps:
+        lines += _step(plan, step)
+    return "\n".join(lines)
+
+
+def summary_line(plans: Sequence[Plan]) -> str:
+    """What all plans together ask for."""
+    total = sum(gpu_hours(plan) for plan in plans if plan.launcher == "slurm")
+    count = f"{len(plans)} configuration{'' if len(plans) == 1 else 's'}"
+    points = sum(len(plan.points) for plan in plans)
+    return f"{count}, {points} point{'' if points == 1 else 's'}, at most {total:g} GPU-hours in all"
+
+
+def _scopes(plan: Plan) -> Iterator[tuple[str, dict[str, str]]]:
+    recipe = plan.resolved
+    yield "cluster file", plan.cluster.environment
+    yield "recipe", recipe.environment
+    for mode, role in recipe.roles.items() if recipe.roles else ():
+        yield f"roles.{mode}", role.env
+    if recipe.frontend is not None:
+        yield "frontend", recipe.frontend.env
+
+
+def _variables(env: dict[str, str]) -> str:
+    return " ".join(f"{name}={shlex.quote(value)}" for name, value in env.items())
+
+
+def _step(plan: Plan, step: Step) -> list[str]:
+    where = ", ".join(step.nodes or (step.node,))
+    process = next((p for p in plan.deployment.processes if step_name(p) == step.name), None)
+    told = f", port {step.probe.port}" if step.probe else ""
+    if process is not None:
+        told = "".join(f", {name} {port}" for name, port in ports(process).items() if port is not None)
+    lines = [f"  {step.name}  on {where}{told}"]
+    lines += (
+        [f"    srun {_options(step.srun_options)}"] if step.srun_options and plan.launcher == "slurm" else []
+    )
+    lines += [f"    image {step.image}"] if step.image else []
+    lines += [f"    env {_variables(step.command.env)}"] if step.command.env else []
+    return [*lines, f"    {shlex.join(step.command.argv)}"]
+
+
+def _options(options: dict[str, str]) -> str:
+    return " ".join(f"--{name}={value}" if value else f"--{name}" for name, value in options.items())
