@@ -1,4 +1,4 @@
-"""A scratch project for tests: this checkout's workflow with recipes, a cluster file and results of its own."""
+"""A scratch project for tests: this checkout's workflow with recipes and results of its own."""
 
 from __future__ import annotations
 

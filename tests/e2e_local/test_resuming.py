@@ -9,6 +9,8 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 Processes = Callable[..., dict[int, str]]
 Eventually = Callable[[Callable[[], Any]], Any]
 LONG_ANSWERS = {"ttft-ms": 5, "itl-ms": 60}
@@ -48,6 +50,33 @@ def test_after_a_killed_client_only_its_point_is_measured_again(
     assert quick.exists("run.json")
     assert not quick.exists("failure.json")
     assert statuses(quick) == {"c1": "valid", "c2": "valid"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        # The gate's own request is the first; the two of c1 are the next.
+        ("empty-after:3", "tokens"),
+        ("wrong-model-after:3:another", "another"),
+    ],
+)
+def test_a_point_with_zero_tokens_or_a_wrong_model_does_not_count(
+    quick: Any, fault: str, reason: str
+) -> None:
+    quick.recipe({"fault": fault})
+    failed = quick.run()
+    assert failed.returncode == 1, failed.stdout
+    assert quick.json("points/c1/result.json")["valid"] is True
+    assert not quick.exists("points/c2/result.json")
+    assert not quick.exists("run.json")
+    assert reason in " ".join(quick.json("points/c2/invalid.json")["reasons"])
+    assert "c2" in quick.json("failure.json")["message"]
+    before = quick.kept("points/c1/*")
+
+    # The fault counts from the server's start: now c2 gets the good answers, and c1 needs none.
+    again = quick.run()
+    assert again.returncode == 1, again.stdout
+    assert quick.kept("points/c1/*") == before
 
 
 def _load(quick: Any, point: str) -> Any:

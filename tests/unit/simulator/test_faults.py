@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from servesweep.simulator.faults import CrashAfter, Faults, HangAfter, parse_faults
+from servesweep.simulator.faults import CrashAfter, Faults, HangAfter, WrongModelAfter, parse_faults
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,12 @@ from servesweep.simulator.faults import CrashAfter, Faults, HangAfter, parse_fau
         ("crash-after:100:0", Faults(crash_after=CrashAfter(requests=100, exit_code=0))),
         ("errors:0.25", Faults(error_fraction=0.25)),
         ("empty", Faults(empty=True)),
+        ("empty-after:3", Faults(empty_after=3)),
         ("wrong-model:org/name:v2", Faults(wrong_model="org/name:v2")),
+        (
+            "wrong-model-after:2:org/name:v2",
+            Faults(wrong_model_after=WrongModelAfter(requests=2, name="org/name:v2")),
+        ),
         ("hang-after:10", Faults(hang_after=HangAfter(requests=10, tokens=None))),
         ("hang-after:0:3", Faults(hang_after=HangAfter(requests=0, tokens=3))),
         ("fatal-log:CUDA error: out of memory", Faults(fatal_log="CUDA error: out of memory")),
@@ -50,6 +55,10 @@ def test_faults_add_up() -> None:
         (["errors:1.5"], r"write it as errors:FRACTION \(Input should be less than or equal to 1\)"),
         (["errors:nan"], r"write it as errors:FRACTION"),
         (["empty:"], r"write it as empty \(takes no argument\)"),
+        (["empty-after"], r"write it as empty-after:N \(takes exactly one argument\)"),
+        (["empty-after:-1"], r"\(Input should be greater than or equal to 0\)"),
+        (["wrong-model-after:3"], r"write it as wrong-model-after:N:NAME \(takes a number and a name\)"),
+        (["wrong-model-after:x:y"], r"write it as wrong-model-after:N:NAME \(invalid literal"),
         (["wrong-model"], r"write it as wrong-model:NAME \(needs a text after the colon\)"),
         (["wrong-model:"], r"write it as wrong-model:NAME"),
         (["hang-after:many"], r"write it as hang-after:N\[:TOKENS\] \(invalid literal"),
@@ -91,3 +100,9 @@ def test_a_hang_begins_after_its_requests_and_in_the_middle_of_an_answer() -> No
     assert hang.tokens_before_hang(completed_requests=1, output_tokens=10) is None
     assert hang.tokens_before_hang(completed_requests=2, output_tokens=10) == 5
     assert HangAfter(requests=2, tokens=3).tokens_before_hang(2, output_tokens=10) == 3
+
+
+def test_late_faults_begin_after_the_completed_requests() -> None:
+    faults = parse_faults(["empty-after:2", "wrong-model-after:1:other"])
+    assert [faults.answers_nothing(done) for done in range(4)] == [False, False, True, True]
+    assert [faults.answering_model(done) for done in range(3)] == [None, "other", "other"]

@@ -39,6 +39,15 @@ class HangAfter(BaseModel):
         return min(output_tokens // 2 if self.tokens is None else self.tokens, output_tokens)
 
 
+class WrongModelAfter(BaseModel):
+    """Once so many requests were answered completely, answers name another model; `/v1/models` does not."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    requests: int = Field(ge=0, description="completed requests before the change")
+    name: str = Field(min_length=1, description="model name in later answers")
+
+
 class Faults(BaseModel):
     """Everything that is made to go wrong; the default is a healthy server."""
 
@@ -50,11 +59,28 @@ class Faults(BaseModel):
     crash_after: CrashAfter | None = Field(default=None, description="hard exit after some requests")
     error_fraction: float = Field(default=0.0, ge=0, le=1, description="share of requests answered with 500")
     empty: bool = Field(default=False, description="answers are 200 and hold no token")
+    empty_after: int | None = Field(
+        default=None, ge=0, description="completed requests after which answers hold no token"
+    )
+    wrong_model_after: WrongModelAfter | None = Field(
+        default=None, description="answers name another model after some requests"
+    )
     wrong_model: str | None = Field(
         default=None, min_length=1, description="name told instead of the real one"
     )
     hang_after: HangAfter | None = Field(default=None, description="streams stop in their middle")
     fatal_log: str | None = Field(default=None, min_length=1, description="line printed to stderr at start")
+
+    def answers_nothing(self, completed_requests: int) -> bool:
+        """Say whether the next answer holds no token."""
+        return self.empty or (self.empty_after is not None and completed_requests >= self.empty_after)
+
+    def answering_model(self, completed_requests: int) -> str | None:
+        """The wrong model name that the next answer tells; None for the real one."""
+        late = self.wrong_model_after
+        if late is not None and completed_requests >= late.requests:
+            return late.name
+        return self.wrong_model
 
     def refuses(self, ordinal: int, seed: int) -> bool:
         """Say whether request number `ordinal` (from 0) is one that `errors:FRACTION` answers with 500.
@@ -105,6 +131,15 @@ def _numbers(key: str, *names: str) -> Callable[[list[str]], dict[str, Any]]:
     return read
 
 
+def _count_and_text(key: str) -> Callable[[list[str]], dict[str, Any]]:
+    def read(arguments: list[str]) -> dict[str, Any]:
+        if len(arguments) < 2:
+            raise ValueError("takes a number and a name")
+        return {key: {"requests": int(arguments[0]), "name": ":".join(arguments[1:])}}
+
+    return read
+
+
 _KINDS: dict[str, tuple[str, Callable[[list[str]], dict[str, Any]]]] = {
     "slow-start": ("slow-start:SECONDS", _one("slow_start_s", float)),
     "never-healthy": ("never-healthy", _no_argument("never_healthy")),
@@ -112,7 +147,9 @@ _KINDS: dict[str, tuple[str, Callable[[list[str]], dict[str, Any]]]] = {
     "crash-after": ("crash-after:N[:EXITCODE]", _numbers("crash_after", "requests", "exit_code")),
     "errors": ("errors:FRACTION", _one("error_fraction", float)),
     "empty": ("empty", _no_argument("empty")),
+    "empty-after": ("empty-after:N", _one("empty_after", int)),
     "wrong-model": ("wrong-model:NAME", _text("wrong_model")),
+    "wrong-model-after": ("wrong-model-after:N:NAME", _count_and_text("wrong_model_after")),
     "hang-after": ("hang-after:N[:TOKENS]", _numbers("hang_after", "requests", "tokens")),
     "fatal-log": ("fatal-log:TEXT", _text("fatal_log")),
 }

@@ -36,8 +36,10 @@ def count_prompt(request: GenerationRequest, count_text: Callable[[str], int]) -
     return sum(1 if isinstance(part, int) else count_text(part) for part in request.prompt_parts())
 
 
-def plan_generation(options: SimulatorOptions, request: GenerationRequest, prompt_tokens: int) -> Generation:
-    """Decide how many tokens a request gets and why it ends.
+def plan_generation(
+    options: SimulatorOptions, request: GenerationRequest, prompt_tokens: int, completed_requests: int = 0
+) -> Generation:
+    """Decide how many tokens a request gets and why it ends, after so many completed ones.
 
     Raises RequestRefusedError (400) when prompt and output do not fit into the context.
     """
@@ -48,7 +50,7 @@ def plan_generation(options: SimulatorOptions, request: GenerationRequest, promp
             f"tokens of prompt and {most} tokens of output were requested."
         )
         raise RequestRefusedError(400, message)
-    if options.faults.empty:
+    if options.faults.answers_nothing(completed_requests):
         return Generation(prompt_tokens, 0, "stop", is_prefilled(options, request))
     tokens = most
     if options.mode == "prefill" and request.bootstrap_room is not None:

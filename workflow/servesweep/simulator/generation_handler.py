@@ -53,12 +53,16 @@ class GenerationHandler:
             raise RequestRefusedError(
                 500, "The simulator was told to fail this request.", "InternalServerError"
             )
-        generation = plan_generation(options, request, await self._count_prompt(request, len(raw)))
+        prompt, completed = (
+            await self._count_prompt(request, len(raw)),
+            self._engine.counters.requests_success_total,
+        )
+        generation = plan_generation(options, request, prompt, completed)
         answer = AnswerFormat(
             endpoint=self._endpoint,
             id=http.headers.get("X-Request-ID") or f"simulator-{ordinal}",
             created=int(time.time()),
-            model=options.told_name,
+            model=options.faults.answering_model(completed) or options.model_name,
             include_usage=request.include_usage,
         )
         async with self._engine.admitted(arrival) as (admission, running):
