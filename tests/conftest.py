@@ -19,6 +19,18 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 
 
+# What shares ports, a Slurm cluster or the cores must run one after the other; these lines run side by side.
+LINES = {"e2e_local": "this machine", "browser": "this machine", "cluster": "the cluster"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep each line of tests on one worker of pytest-xdist."""
+    for item in items:
+        line = LINES.get(item.path.relative_to(REPOSITORY / "tests").parts[0])
+        if line is not None:
+            item.add_marker(pytest.mark.xdist_group(line))
+
+
 @dataclass
 class Project:
     """A directory in which `snakemake` is typed as a user does."""
