@@ -1,4 +1,4 @@
-"""Every command of every real recipe against the reference's: workers, frontends, services, load and gate.
+"""Every command of every real recipe against the reference's: workers, frontends, services, and the gate.
 
 A v1 recipe is migrated, read and planned for a cluster with containers, and each command line, environment
 and expectation is compared with what the reference makes of the same v1 recipe. Flags are compared without
@@ -11,26 +11,12 @@ answer, and counted; nowhere else may anything differ, and each row must be need
 from __future__ import annotations
 
 import json
-import re
-import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from servesweep.benchmarks import BENCHMARKS, BenchmarkContext
-from servesweep.benchmarks.sa_bench import SaBenchOptions
-from servesweep.migration.migrate import migrate_text
-from servesweep.plan.configuration import Configuration
 from servesweep.plan.plan import Plan, Step
-from servesweep.plan.render import render
-from servesweep.recipe.cluster import Cluster
-from servesweep.recipe.source import parse
-from servesweep.recipe.validation import read_recipe
-from servesweep.recipe.variants import Variant, expand
 
 Row = dict[str, Any]
 Flags = dict[str, list[list[str]]]
@@ -43,14 +29,12 @@ DIFFERENCES = {
     "kv ports": "KV events start at 5550 and count worker leaders (the corpus's README)",
     "unset": "VLLM_PORT of a worker over several nodes: never set, where the reference sets and unsets it",
     "unique name": "the name of shared memory is each worker's own; the corpus has zeros in its place",
-    "config dump": "the resolved configuration: a file a process, in the log directory as the container has it",
+    "own files": "configurations and traces are files a process, in the log directory of the container",
     "topology flags": "flags that v1 recipes repeat, and the plan sets, stand once, with the plan's value",
     "served name": "the served name stands once; the mocker is told it too, as the gate looks for it",
     "python": "the router runs under python3, as everything else does",
     "mpi": "a frontend is started by pmix only where its image needs MPI: not every Slurm has it",
-    "install": "nothing is installed before a step yet",
-    "profiling": "profilers are not planned yet",
-    "client": "options and types of the reference's own client scripts are not planned yet",
+    "install": "variables that the reference's own installation of Dynamo reads; ours is planned elsewhere",
 }  # fmt: skip
 
 PLAN_SETS = {
@@ -61,22 +45,20 @@ OF_DYNAMO = {
     "ETCD_ENDPOINTS", "NATS_SERVER", "DYN_SYSTEM_PORT", "DYN_REQUEST_PLANE", "DYN_LOG",
     "DYN_SKIP_SGLANG_LOG_FORMATTING",
 }  # fmt: skip
+INSTALLATION = {"DYNAMO_WHEEL_NAME", "DYNAMO_VERSION"}
 OWN_HEALTH = {
     "DYN_SYSTEM_USE_ENDPOINT_HEALTH_STATUS": '["generate"]', "DYN_DISCOVERY_BACKEND": "etcd",
 }  # fmt: skip
-PROFILING = re.compile("PROFILE_|PROFILING_|TLLM_PROFILE|TLLM_LLMAPI_ENABLE_NVTX|SGLANG_TORCH_PROFILER_DIR")
 
 
-@dataclass
 class Case:
-    """One configuration, planned, and the reference's answer for it."""
+    """One configuration with its plan and the reference's row; counts the differences that are applied."""
 
-    name: str
-    variant: Variant
-    plan: Plan
-    row: Row
-    applied: Counter[str]
-    whole: bool  # whether the benchmark could be planned as it stands
+    def __init__(self, planned: Any, applied: Counter[str]) -> None:
+        self.name: str = planned.name
+        self.plan: Plan = planned.plan
+        self.row: Row = planned.row
+        self.applied = applied
 
     @property
     def dynamo(self) -> bool:
@@ -92,52 +74,9 @@ class Case:
 
 
 @pytest.fixture(scope="module")
-def cases(corpus: Path, rows: Callable[[str], list[Row]]) -> list[Case]:
-    """All configurations; planning any of them must work."""
-    applied: Counter[str] = Counter(dict.fromkeys(DIFFERENCES, 0))
-    found = []
-    for row in rows("commands.jsonl.gz"):
-        text = (corpus / row["recipe"]).read_text()
-        migrated = expand(parse(migrate_text(text, row["recipe"]).text, row["recipe"]))
-        answers = {variant["suffix"]: variant for variant in row["variants"]}
-        assert {variant.suffix or "" for variant in migrated} == set(answers), row["recipe"]
-        for variant in migrated:
-            name = f"{row['recipe']} {variant.suffix or ''}".strip()
-            whole = plannable_load(variant)
-            # One recipe allows its job less time than the gate has by default; time is not compared here.
-            variant.data.get("slurm", {}).pop("time_limit", None)
-            plan = planned(variant, row["recipe"])
-            found.append(Case(name, variant, plan, answers[variant.suffix or ""], applied, whole))
-    return found
-
-
-def planned(variant: Variant, recipe: str) -> Plan:
-    """Plan for a cluster as the corpus's README describes it."""
-    path = variant.data["model"]["path"]
-    models = {} if path.startswith("hf:") else {path: f"/models/{path.rstrip('/').rpartition('/')[2]}"}
-    cluster = Cluster.model_validate({"container_runtime": "pyxis", "model_paths": models, "default_time_limit": 1440})
-    configuration = Configuration(
-        id="c",
-        recipe_file=recipe,
-        variant=variant,
-        recipe=read_recipe(variant),
-        cluster=cluster,
-        digest="0" * 16,
-        deployment_digest="0" * 16,
-    )
-    return render(configuration)
-
-
-def plannable_load(variant: Variant) -> bool:
-    """Take out of the benchmark what is not planned yet; False where that is not nothing."""
-    benchmark = variant.data["benchmark"]
-    kind = benchmark.get("type", "manual")
-    if kind not in BENCHMARKS:
-        variant.data["benchmark"] = {"type": "manual"}
-        return False
-    known = {*BENCHMARKS[kind].Options.model_fields, "type", "placement"}
-    variant.data["benchmark"] = {key: value for key, value in benchmark.items() if key in known}
-    return known >= set(benchmark)
+def cases(planned: list[Any]) -> list[Case]:
+    applied = Counter(dict.fromkeys(DIFFERENCES, 0))
+    return [Case(one, applied) for one in planned]
 
 
 def command_line(words: list[str]) -> tuple[list[str], Flags]:
@@ -196,8 +135,10 @@ def unlike(ours: Any, theirs: Any) -> str:
 def reference_worker(case: Case, worker: Row, step: Step) -> tuple[list[str], Flags]:
     words = worker["command"]
     if words[0] == "nsys":
-        case.differs("profiling")
-        words = words[words.index("python3") :]
+        case.differs("own files")
+        at = words.index("-o") + 1
+        gpus = "-".join(map(str, step.gpus))
+        words = [*words[:at], f"/logs/profiles/{step.mode}/{step.name}_profile_gpu{gpus}", *words[at + 1 :]]
     program, flags = command_line(words)
     for name in PLAN_SETS & flags.keys():
         # Once by the plan, and by the recipe; a bootstrap port only by the recipe where there is no prefill.
@@ -214,11 +155,13 @@ def reference_worker(case: Case, worker: Row, step: Step) -> tuple[list[str], Fl
         case.differs("served name")
         flags["model-name"] = [[case.plan.served_model]]
     if "dump-config-to" in flags:
-        case.differs("config dump")
+        case.differs("own files")
         flags["dump-config-to"] = [[f"/logs/{step.name}_config.json"]]
     if "kv-events-config" in flags:
         case.differs("kv ports")
-        process = next(p for p in case.plan.deployment.processes if p.node == step.node and p.gpus == step.gpus)
+        process = next(
+            p for p in case.plan.deployment.processes if p.node == step.node and p.gpus == step.gpus
+        )
         config = json.loads(flags["kv-events-config"][0][0])
         config["endpoint"] = f"tcp://*:{process.kv_events_port}"
         assert process.kv_events_port == 5550 + leaders(case).index((step.mode, step.index))
@@ -243,9 +186,9 @@ def reference_environment(case: Case, worker: Row, step: Step) -> dict[str, str]
         env["TRTLLM_EPLB_SHM_NAME"] = step.command.env["TRTLLM_EPLB_SHM_NAME"]
     if "DYN_VLLM_KV_EVENT_PORT" in env:
         env.update(kv_port(case, step)) if kv_port(case, step) else env.pop("DYN_VLLM_KV_EVENT_PORT")
-    if any(PROFILING.match(name) for name in env):
-        case.differs("profiling")
-        env = {name: value for name, value in env.items() if not PROFILING.match(name)}
+    if "SGLANG_TORCH_PROFILER_DIR" in env:
+        case.differs("own files")
+        env["SGLANG_TORCH_PROFILER_DIR"] = f"/logs/profiles/{step.mode}"
     return env
 
 
@@ -262,7 +205,10 @@ def kv_port(case: Case, step: Step) -> dict[str, str]:
 
 
 def discovery_environment(case: Case, env: dict[str, str]) -> dict[str, str]:
-    """Variables of the discovery plane, for a worker or a frontend."""
+    """Variables of Dynamo, for a worker or a frontend."""
+    for name in INSTALLATION & env.keys():
+        case.differs("install")
+        del env[name]
     if not case.dynamo:
         case.differs("no Dynamo")
         return {name: value for name, value in env.items() if name not in OF_DYNAMO}
@@ -284,7 +230,11 @@ def srun_of(row: Row) -> dict[str, Any]:
 
 
 def step_srun(step: Step) -> dict[str, Any]:
-    return {"nodes": list(step.nodes or (step.node,)), "tasks": step.tasks, "options": dict(step.srun_options)}
+    return {
+        "nodes": list(step.nodes or (step.node,)),
+        "tasks": step.tasks,
+        "options": dict(step.srun_options),
+    }
 
 
 def log_of(step: Step) -> str:
@@ -307,10 +257,6 @@ def reference_frontend(case: Case, row: Row) -> tuple[list[str], Flags]:
 
 def reference_frontend_environment(case: Case, row: Row) -> dict[str, str]:
     env = discovery_environment(case, dict(row.get("env_to_set", {})))
-    for name in ("DYNAMO_WHEEL_NAME", "DYNAMO_VERSION"):
-        if name in env and name not in case.variant.data.get("environment", {}):
-            case.differs("install")
-            del env[name]
     if case.dynamo and env:
         case.differs("health")
         env["DYN_DISCOVERY_BACKEND"] = "etcd"
@@ -352,3 +298,40 @@ def test_frontends(cases: list[Case]) -> None:
                 (step.image, row["container_image"]),
             )
     compared.conclude("frontends and nginx", 2173)
+
+
+def test_services(cases: list[Case]) -> None:
+    """The reference starts etcd and NATS together on the infra node, whatever a recipe needs."""
+    compared = Comparison()
+    for case in cases:
+        steps = {step.name: step.node for step in case.plan.steps if step.kind == "service"}
+        expected = {name: row["nodelist"][0] for row in case.row["infra"] for name in ("etcd", "nats")}
+        if not case.dynamo:
+            case.differs("no Dynamo")
+            expected = {}
+        elif not case.nats:
+            case.differs("nats")
+            del expected["nats"]
+        compared.of(case, "services", (steps, expected))
+    compared.conclude("discovery planes", 492)
+
+
+def test_health_expectations(cases: list[Case]) -> None:
+    compared = Comparison()
+    for case in cases:
+        told = case.row["health"]
+        compared.of(
+            case,
+            "the gate",
+            ((case.plan.expected.prefill, case.plan.expected.decode), (told["prefill"], told["decode"])),
+        )
+    compared.conclude("expectations of the health gate", 492)
+
+
+def test_every_difference_is_needed(cases: list[Case]) -> None:
+    """Runs last: the other tests have counted how often each row of the table was applied."""
+    applied = cases[0].applied
+    print()
+    for name, reason in DIFFERENCES.items():
+        print(f"{applied[name]:6} x {name}: {reason}")
+    assert all(applied.values()), [name for name, count in applied.items() if not count]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from servesweep.benchmarks import BENCHMARKS, BenchmarkContext
+from servesweep.benchmarks.shared_options import SharedOptions
 from servesweep.loadgen.spec import LoadSpec
 from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.section import Section
@@ -26,7 +27,9 @@ def read(kind: str, written: str) -> Section:
 
 def options(kind: str, written: str = "") -> Section:
     """Options with what the type needs, where it is not written."""
-    needed = ", ".join(part for part in NEEDED[kind].split(", ") if part.split(":")[0] + ":" not in written)
+    needed = ", ".join(
+        part for part in NEEDED.get(kind, "").split(", ") if part.split(":")[0] + ":" not in written
+    )
     return read(kind, ", ".join(part for part in (needed, written) if part))
 
 
@@ -55,8 +58,28 @@ RIGHT: list[tuple[str, str, str, Any]] = [
     ("sa-bench", "max_failed_fraction: 0.01", "max_failed_fraction", 0.01),
     ("sa-bench", "custom_tokenizer: /tok", "custom_tokenizer", "/tok"),
     ("sa-bench", "client_processes: 2", "client_processes", 2),
+    ("sa-bench", "goodput: {ttft: 500, tpot: 20}", "goodput", {"ttft": 500, "tpot": 20}),
+    ("sa-bench", "min_output_fraction: 0.9", "min_output_fraction", 0.9),
+    ("sa-bench", "use_chat_template: true", "use_chat_template", True),
+    ("sa-bench", "dataset_name: random", "dataset_name", "random"),
+    ("sa-bench", "dataset_name: custom, dataset_path: /p.jsonl", "dataset_path", "/p.jsonl"),
+    ("sa-bench", "reuse_http_connections: true", "reuse_http_connections", True),
+    ("sa-bench", "slow_down_sleep_time: 30.0", "slow_down_sleep_time", 30.0),
+    ("sa-bench", "slow_down_wait_time: 120", "slow_down_wait_time", 120),
     ("custom", "command: run it", "command", "run it"),
     ("custom", "env: {A: 1}", "env", {"A": "1"}),
+    ("custom", "container_image: client", "container_image", "client"),
+    ("manual", "concurrencies: 1x2", "concurrencies", [1, 2]),
+    ("gsm8k", "num_shots: 8, temperature: 0.6", "num_shots", 8),
+    ("gsm8k", "top_k: 20, top_p: 0.95", "top_p", 0.95),
+    ("gpqa", "num_examples: 198, max_tokens: 65536, num_threads: 128, repeat: 8", "repeat", 8),
+    ("mmlu", "num_examples: 200", "num_examples", 200),
+    ("longbenchv2", "categories: [code]", "categories", ("code",)),
+    ("trace-replay", "trace_file: /t.jsonl, concurrencies: 4x8", "concurrencies", [4, 8]),
+    ("mooncake-router", "ttft_threshold_ms: 5000", "ttft_threshold_ms", 5000),
+    ("router", "prefix_ratios: 0.1 0.9", "prefix_ratios", "0.1 0.9"),
+    ("sglang-bench", "isl: 8, osl: 8, concurrencies: 4", "req_rate", [math.inf]),
+    ("agentperf", "agentperf_config: /a.yaml", "agentperf_config", "/a.yaml"),
     ("manual", "serve_seconds: 60", "serve_seconds", 60),
     ("manual", "", "serve_seconds", None),
 ]
@@ -101,7 +124,25 @@ WRONG: list[tuple[str, str, str]] = [
     ("custom", "env: {A: true}",
      'env.A: programs read true and false in many spellings: write the text meant, as "1"'),
     ("manual", "serve_seconds: 0", "serve_seconds: expected a number above 0, got 0"),
-    ("manual", "isl: 8", "isl: unknown key; known here: serve_seconds"),
+    ("manual", "isl: 8", "isl: unknown key; known here: aiperf_args, aiperf_package, concurrencies,"
+     " serve_seconds, stream_output"),
+    ("manual", "concurrencies: many", f"{LEVELS} 'many'"),
+    ("custom", "container_image: 8",
+     'container_image: expected text, got the number 8: write it in quotes, "8"'),
+    ("sa-bench", "goodput: {ttft: fast}", "goodput.ttft: expected a number, got 'fast'"),
+    ("sa-bench", "min_output_fraction: 2", "min_output_fraction: expected a number up to 1, got 2"),
+    ("sa-bench", "use_chat_template: no", "use_chat_template: expected true or false, got 'no'"),
+    ("sa-bench", "use_chat_template: true, api: completions",
+     "api: use_chat_template and api: completions contradict each other: keep one"),
+    ("sa-bench", "dataset_name: sharegpt", "dataset_name: expected random or custom, got 'sharegpt'"),
+    ("sa-bench", "dataset_name: custom", "dataset_path: the custom dataset needs its file"),
+    ("sa-bench", "reuse_http_connections: 1", "reuse_http_connections: expected true or false, got 1"),
+    ("sa-bench", "slow_down_sleep_time: -1", "slow_down_sleep_time: expected a number from 0, got -1"),
+    ("sa-bench", "slow_down_wait_time: -1", "slow_down_wait_time: expected a number from 0, got -1"),
+    ("gsm8k", "num_examples: 0", "num_examples: expected a number from 1, got 0"),
+    ("mooncake-router", "mooncake_workload: chat",
+     "mooncake_workload: expected mooncake, conversation, synthetic or toolagent, got 'chat'"),
+    ("trace-replay", "concurrencies: 4", "trace_file: required key is missing"),
 ]  # fmt: skip
 
 
@@ -117,11 +158,63 @@ def test_a_fault_is_one_line(kind: str, written: str, sentence: str) -> None:
     assert str(caught.value) == f"r.yaml:1: benchmark.{sentence}"
 
 
-@pytest.mark.parametrize("kind", BENCHMARKS)
+SHARED = set(SharedOptions.model_fields)
+
+
+@pytest.mark.parametrize("kind", ["sa-bench", "custom", "manual"])
 def test_the_tables_above_name_every_option(kind: str) -> None:
-    fields = set(BENCHMARKS[kind].Options.model_fields)
+    fields = set(BENCHMARKS[kind].Options.model_fields) - SHARED
     assert fields == {row[2] for row in RIGHT if row[0] == kind}
     assert fields <= {row[2].partition(":")[0].partition(".")[0] for row in WRONG if row[0] == kind}
+
+
+@pytest.mark.parametrize("kind", BENCHMARKS)
+@pytest.mark.parametrize("written", ["aiperf_package: 0.3.1b", "aiperf_args: {a: 1}", "stream_output: true"])
+def test_every_type_takes_what_is_shared(kind: str, written: str) -> None:
+    assert set(BENCHMARKS[kind].Options.model_fields) >= SHARED
+    if kind not in ("trace-replay", "sglang-bench"):  # they need more
+        key = written.partition(":")[0]
+        assert getattr(options(kind, written), key)
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in BENCHMARKS if kind not in ("sa-bench", "custom", "manual")]
+)
+def test_a_type_without_a_client_says_so(kind: str) -> None:
+    needed = {
+        "trace-replay": "trace_file: t, concurrencies: 4",
+        "sglang-bench": "isl: 8, osl: 8, concurrencies: 4",
+    }
+    chosen = options(kind, needed.get(kind, ""))
+    assert BENCHMARKS[kind].unsupported(chosen) == [f"benchmark.type {kind}: its client"]
+    (load,) = BENCHMARKS[kind].loads(chosen)
+    assert load.id == ("c4" if kind in needed else kind)
+    with pytest.raises(ValueError, match=f"{kind} is planned but cannot be run by this version"):
+        BENCHMARKS[kind].command(load, chosen, CONTEXT)
+
+
+@pytest.mark.parametrize(
+    ("written", "features"),
+    [
+        ("", []),
+        ("dataset_name: custom, dataset_path: /p", ["benchmark.dataset_name: the custom dataset"]),
+        ("slow_down_sleep_time: 3", ["benchmark.slow_down_sleep_time: a slow start of decode"]),
+        ("custom_tokenizer: sa_bench_tokenizers.deepseek.Tokenizer",
+         ["benchmark.custom_tokenizer: a Python class instead of a directory"]),
+        ("custom_tokenizer: ./tok", []),
+    ],
+)  # fmt: skip
+def test_what_sa_bench_cannot_do_is_said(written: str, features: list[str]) -> None:
+    assert BENCHMARKS["sa-bench"].unsupported(options("sa-bench", written)) == features
+
+
+def test_the_chat_template_is_the_servers() -> None:
+    chosen = options("sa-bench", "use_chat_template: true")
+    (load,) = BENCHMARKS["sa-bench"].loads(chosen)
+    (text,) = BENCHMARKS["sa-bench"].command(load, chosen, CONTEXT).files.values()
+    assert json.loads(text)["api"] == "chat"
+    # The same load in other words is the same point.
+    assert BENCHMARKS["sa-bench"].loads(options("sa-bench", "api: chat")) == [load]
 
 
 def test_what_is_needed_is_asked_for() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from servesweep.engines import ENGINES
+from servesweep.engines.vllm import FailoverOptions
 from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.source import parse
 from servesweep.recipe.validation import read_section
@@ -16,6 +17,8 @@ def read(engine: str, written: str) -> Any:
     data = {key: value for key, value in variant.data["engine"].items() if key != "type"}
     return read_section(ENGINES[engine].Options, data, variant, ("engine",))
 
+
+JSON = "expected nixl, lmcache, lmcache-mp, kvbm, mooncake, null or the connector's own JSON object, got"
 
 RIGHT: list[tuple[str, str, str, Any]] = [
     ("mocker", "engine_type: sglang", "engine_type", "sglang"),
@@ -29,6 +32,28 @@ RIGHT: list[tuple[str, str, str, Any]] = [
     ("mocker", "decode_speedup_ratio: 2.5", "decode_speedup_ratio", 2.5),
     ("vllm", "connector: nixl", "connector", "nixl"),
     ("vllm", "connector: null", "connector", None),
+    ("vllm", "connector: mooncake", "connector", "mooncake"),
+    ("vllm", 'connector: \'{"kv_connector": "X"}\'', "connector", '{"kv_connector": "X"}'),
+    ("vllm", "dp_launch_mode: per_gpu", "dp_launch_mode", "per_gpu"),
+    ("vllm", "set_visible_devices: true", "set_visible_devices", True),
+    ("vllm", "allow_prefill_decode_colocation: true", "allow_prefill_decode_colocation", True),
+    (
+        "vllm",
+        "allow_prefill_decode_colocation_across_nodes: true",
+        "allow_prefill_decode_colocation_across_nodes",
+        True,
+    ),
+    ("vllm", "distributed: native", "distributed", "native"),
+    ("vllm", "vllm_serve_binary: vllm-rs", "vllm_serve_binary", "vllm-rs"),
+    ("trtllm", "served_model_name: llama", "served_model_name", "llama"),
+    ("trtllm", "publish_metrics: false", "publish_metrics", False),
+    ("trtllm", "publish_events_and_metrics: true", "publish_events_and_metrics", True),
+    ("vllm", "failover: {}", "failover", FailoverOptions(shadow_engines=1, shared_dir="/dev/shm")),
+    ("trtllm", "numa_memory_bind: true", "numa_memory_bind", True),
+    ("trtllm", "numa_cpu_bind: true\n  numa_memory_bind: local", "numa_memory_bind", "local"),
+    ("trtllm", "numa_cpu_bind: true", "numa_cpu_bind", True),
+    ("trtllm", "sequential_node_start: 2", "sequential_node_start", 2),
+    ("tilert", "served_model_name: llama", "served_model_name", "llama"),
     ("command", "argv: [serve, '{port}']", "argv", ("serve", "{port}")),
     ("command", "argv: [a, '--at={port}']\n  health: /ready", "health", "/ready"),
 ]
@@ -46,7 +71,26 @@ WRONG: list[tuple[str, str, str]] = [
     ("mocker", "speedup: 3", "speedup: unknown key; did you mean speedup_ratio?"),
     ("sglang", "tp: 3", "tp: unknown key; nothing can be set here"),
     ("simulator", "ttft-ms: 3", "ttft-ms: unknown key; nothing can be set here"),
-    ("vllm", "connector: mooncake", "connector: expected nixl, got 'mooncake'"),
+    ("vllm", "connector: moncake", f"connector: {JSON} 'moncake'"),
+    ("vllm", "connector: '[1]'", f"connector: {JSON} '[1]'"),
+    ("vllm", "dp_launch_mode: both", "dp_launch_mode: expected per_node or per_gpu, got 'both'"),
+    ("vllm", "set_visible_devices: 1", "set_visible_devices: expected true or false, got 1"),
+    ("vllm", "allow_prefill_decode_colocation: maybe",
+     "allow_prefill_decode_colocation: expected true or false, got 'maybe'"),
+    ("vllm", "allow_prefill_decode_colocation_across_nodes: 2",
+     "allow_prefill_decode_colocation_across_nodes: expected true or false, got 2"),
+    ("vllm", "distributed: mp", "distributed: expected ray or native, got 'mp'"),
+    ("vllm", "vllm_serve_binary: ''", "vllm_serve_binary: the text is empty"),
+    ("trtllm", "served_model_name: 7",
+     'served_model_name: expected text, got the number 7: write it in quotes, "7"'),
+    ("trtllm", "publish_metrics: 1", "publish_metrics: expected true or false, got 1"),
+    ("trtllm", "publish_events_and_metrics: 1", "publish_events_and_metrics: expected true or false, got 1"),
+    ("vllm", "failover: {shadow_engines: 0}", "failover.shadow_engines: expected a number from 1, got 0"),
+    ("trtllm", "numa_memory_bind: local", "numa_memory_bind: local memory needs numa_cpu_bind: true"),
+    ("trtllm", "numa_memory_bind: near", "numa_memory_bind: expected true, false or local, got 'near'"),
+    ("trtllm", "numa_cpu_bind: 2", "numa_cpu_bind: expected true or false, got 2"),
+    ("trtllm", "sequential_node_start: -1", "sequential_node_start: expected a number from 0, got -1"),
+    ("tilert", "served_model_name: []", "served_model_name: expected text, got a list"),
     ("command", "argv: serve {port}", "argv: expected a list, got 'serve {port}'"),
     ("command", "argv: []", "argv: the list is empty"),
     ("command", "argv: [serve]",
@@ -74,7 +118,7 @@ def test_the_tables_above_name_every_option(engine: str) -> None:
     options = set(ENGINES[engine].Options.model_fields)
     assert options == {row[2] for row in RIGHT if row[0] == engine}
     wrong = {row[2].partition(":")[0].partition("[")[0] for row in WRONG if row[0] == engine}
-    assert options <= wrong
+    assert options <= {name.partition(".")[0] for name in wrong}
 
 
 def test_every_engine_says_where_it_works() -> None:
@@ -84,8 +128,25 @@ def test_every_engine_says_where_it_works() -> None:
         "command": ["http"],
         "sglang": ["dynamo", "http"],
         "vllm": ["dynamo", "http"],
+        "trtllm": ["dynamo", "http"],
+        "tilert": ["http"],
     }
-    assert [name for name, engine in ENGINES.items() if engine.spans_nodes] == ["sglang", "vllm"]
+    assert [name for name, engine in ENGINES.items() if engine.spans_nodes] == ["sglang", "vllm", "trtllm"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "written", "expected"),
+    [
+        ("vllm", "connector: nixl", []),
+        ("vllm", "failover: {shadow_engines: 2}", ["engine.failover: standby engines"]),
+        ("trtllm", "numa_memory_bind: true", []),
+        ("trtllm", "numa_cpu_bind: true", ["engine.numa_cpu_bind: binding tasks to the CPUs of their GPU"]),
+        ("trtllm", "sequential_node_start: 1",
+         ["engine.sequential_node_start: starting workers in turns"]),
+    ],
+)  # fmt: skip
+def test_what_a_run_cannot_do_yet_is_told(engine: str, written: str, expected: list[str]) -> None:
+    assert ENGINES[engine].unsupported(read(engine, written)) == expected
 
 
 @pytest.mark.parametrize("engine", ["sglang", "vllm", "mocker", "simulator"])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from servesweep.engines.engine import NoOptions
+from servesweep.engines.engine import WorkerSpec
 from servesweep.engines.simulator import Simulator
 from servesweep.topology.deployment import Binding, Deployment
 from servesweep.topology.shapes import ProcessPlace
@@ -35,7 +35,7 @@ DEPLOYMENT = Deployment(
     ],
 )
 def test_words_of_a_worker(args: Mapping[str, Any], expected: list[str]) -> None:
-    argv = Simulator().command(PLACE, args, NoOptions(), DEPLOYMENT).argv
+    argv = Simulator().command(PLACE, WorkerSpec(args), DEPLOYMENT).argv
     assert " ".join(argv[:13]) == (
         "python3 -m servesweep.simulator --model-path /m --host 0.0.0.0 --port 6100"
         " --model-name llama --mode decode"

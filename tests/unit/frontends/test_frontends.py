@@ -61,6 +61,10 @@ def test_who_keeps_a_census() -> None:
         "dynamo": "/health",
         "sglang-router": "/workers",
         "vllm-router": "/workers",
+        "trtllm_serve": None,
+        "tilert-router": None,
+        "sglang": None,
+        "vllm": None,
         "direct": None,
         "none": None,
     }
@@ -79,7 +83,10 @@ def test_arguments_that_the_topology_decides_are_refused(name: str) -> None:
         )
 
 
-def test_only_dynamo_needs_etcd() -> None:
-    assert {name: frontend.services for name, frontend in FRONTENDS.items() if frontend.services} == {
-        "dynamo": ("etcd",)
-    }
+def test_who_may_stand_behind_nginx_and_who_waits_for_its_workers() -> None:
+    assert [name for name, frontend in FRONTENDS.items() if frontend.scales] == [
+        "dynamo", "sglang-router", "vllm-router",
+    ]  # fmt: skip
+    assert [name for name, frontend in FRONTENDS.items() if frontend.needs_workers] == [
+        "trtllm_serve", "tilert-router",
+    ]  # fmt: skip

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from servesweep.plan.plan import Plan
+
 AGG = "roles: {agg: {nodes: 1}}\n"
 PD = "roles: {prefill: {nodes: 1}, decode: {nodes: 1}}\n"
 SA = "benchmark: {type: sa-bench, isl: 8, osl: 8, concurrencies: 1}\n"
@@ -14,8 +16,9 @@ SA = "benchmark: {type: sa-bench, isl: 8, osl: 8, concurrencies: 1}\n"
     [
         # engines and their options
         ("engine: sglnag\n" + AGG, "4: engine: unknown engine 'sglnag'; did you mean sglang?"),
-        ("engine: trt\n" + AGG,
-         "4: engine: unknown engine 'trt'; there are: command, mocker, sglang, simulator, vllm"),
+        ("engine: tgi\n" + AGG,
+         "4: engine: unknown engine 'tgi';"
+         " there are: command, mocker, sglang, simulator, tilert, trtllm, vllm"),
         ("engine: {type: mocker, speedup: 3}\n" + AGG,
          "4: engine.speedup: unknown key; did you mean speedup_ratio?"),
         ("engine: {type: sglang, tp: 3}\n" + AGG, "4: engine.tp: unknown key; nothing can be set here"),
@@ -101,8 +104,8 @@ SA = "benchmark: {type: sa-bench, isl: 8, osl: 8, concurrencies: 1}\n"
         ("engine: simulator\nreplicas: 2\nnodes_per_replica: 2\n",
          "6: nodes_per_replica: a replica of the engine simulator runs on one node"),
         # patience
-        ("engine: sglang\n" + AGG + "slurm: {time_limit: 5}\n",
-         "1: health_check: the health gate may wait 1800 s, and the time limit is 300 s:"
+        ("engine: sglang\n" + AGG + "slurm: {time_limit: 5}\nhealth_check: {max_attempts: 181}\n",
+         "7: health_check: the health gate may wait 1810 s, and the time limit is 300 s:"
          " lower health_check.max_attempts or raise slurm.time_limit"),
         ("engine: sglang\n" + AGG + "health_check: {max_attempts: 720, interval_seconds: 5}\n",
          "6: health_check: the health gate may wait 3600 s, and the time limit is 3600 s:"
@@ -113,10 +116,14 @@ def test_a_recipe_that_cannot_run_is_refused(complaint: Callable[..., str], body
     assert complaint(body) == f"demo.yaml:{expected}"
 
 
-def test_a_default_patience_within_a_default_limit_is_nobodys_mistake(
-    plan: Callable[..., object], complaint: Callable[..., str]
+def test_the_default_patience_beyond_a_limit_is_noted(
+    plan: Callable[..., Plan], complaint: Callable[..., str]
 ) -> None:
-    plan("engine: sglang\n" + AGG, default_time_limit=5)
+    for found in (
+        plan("engine: sglang\n" + AGG, default_time_limit=5),
+        plan("engine: sglang\n" + AGG + "slurm: {time_limit: 5}\n"),
+    ):
+        assert found.notes == ("the health gate may wait 1800 s, and the time limit is 300 s",)
     slow = "engine: simulator\n" + AGG + "frontend: {type: direct}\nhealth_check: {max_attempts: 999}\n"
     plan(slow, launcher="local", default_time_limit=5)  # no scheduler ends a local run
     assert "the time limit is 300 s" in complaint(slow, default_time_limit=5)
@@ -139,6 +146,7 @@ def test_faults_of_every_section_are_told_together(complaint: Callable[..., str]
         "frontend: {type: direct}\n"
         "benchmark: {type: sa-bench, isl: 8, osl: 0, concurrencies: 0}\n"
         "slurm: {time_limit: 1}\n"
+        "health_check: {max_attempts: 181}\n"
     )
     assert [line.split(": ")[1] for line in complaint(body).splitlines()] == [
         "frontend.type", "roles.agg.args.port", "benchmark.osl", "benchmark.concurrencies", "health_check",

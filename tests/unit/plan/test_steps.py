@@ -10,13 +10,21 @@ Planner = Callable[..., Plan]
 RECIPES = Path(__file__).resolve().parents[3] / "config" / "recipes"
 
 ALL = (0, 1, 2, 3, 4, 5, 6, 7)
-DYNAMO = {"ETCD_ENDPOINTS": "http://ip-n0:2379", "DYN_DISCOVERY_BACKEND": "etcd"}
+HEAD = {"HEAD_NODE_IP": "ip-n0"}
+DYNAMO = {
+    "ETCD_ENDPOINTS": "http://ip-n0:2379",
+    "DYN_DISCOVERY_BACKEND": "etcd",
+    "DYN_REQUEST_PLANE": "tcp",
+    "DYN_SKIP_SGLANG_LOG_FORMATTING": "1",
+}
 
 
 def worker_env(port: int) -> dict[str, str]:
     """Environment of a worker under Dynamo."""
     return {
+        **HEAD,
         **DYNAMO,
+        "DYN_LOG": "info,dynamo_runtime::pipeline::network::ingress::push_handler=warn",
         "DYN_SYSTEM_PORT": str(port),
         "DYN_SYSTEM_USE_ENDPOINT_HEALTH_STATUS": '["generate"]',
     }
@@ -110,8 +118,8 @@ def test_vllm_router_over_two_workers_of_one_node(plan: Planner) -> None:
         " --host 0.0.0.0 --port 8000 --policy round_robin"
     )
     assert [step.command.env for step in found.steps] == [
-        {"CUDA_VISIBLE_DEVICES": "0,1,2,3"},
-        {"CUDA_VISIBLE_DEVICES": "4,5,6,7"},
+        {**HEAD, "CUDA_VISIBLE_DEVICES": "0,1,2,3"},
+        {**HEAD, "CUDA_VISIBLE_DEVICES": "4,5,6,7"},
         {},
     ]
 
@@ -170,9 +178,9 @@ def test_sglang_replicas_of_two_nodes(plan: Planner) -> None:
     assert [step.probe is not None for step in found.steps] == [True, False, True, False, True]
 
 
-def test_vllm_replicas_of_two_nodes(plan: Planner) -> None:
+def test_vllm_replicas_of_two_nodes_by_its_own_start(plan: Planner) -> None:
     found = plan(
-        "engine: vllm\nreplicas: 2\nnodes_per_replica: 2\n"
+        "engine: {type: vllm, distributed: native}\nreplicas: 2\nnodes_per_replica: 2\n"
         "framework_args: --model /m --tensor-parallel-size 16\n"
     )
     own = f"--served-model-name tiny-{found.digest[:8]} --model /m --tensor-parallel-size 16"
@@ -254,7 +262,7 @@ def test_sglang_over_nodes_behind_its_router(plan: Planner) -> None:
             " --decode http://ip-n1:6100 --host 0.0.0.0 --port 8000"
         ),
     }
-    assert all(step.command.env == {} for step in found.steps)
+    assert [step.command.env for step in found.steps] == [HEAD, HEAD, HEAD, {}]
 
 
 VLLM = "vllm serve /models/tiny --host 0.0.0.0 --port {} --served-model-name tiny"
@@ -272,14 +280,19 @@ def test_vllm_prefill_and_decode_of_one_node_behind_its_router(plan: Planner) ->
         "prefill_1": f"{VLLM.format(6132)} {NIXL} --device-ids 2,3",
         "decode_0": f"{VLLM.format(6164)} {NIXL} --device-ids 4,5,6,7",
         "frontend_0": (
-            "python3 -m vllm_router.launch_router --vllm-pd-disaggregation --prefill http://ip-n0:6100"
-            " --prefill http://ip-n0:6132 --decode http://ip-n0:6164 --host 0.0.0.0 --port 8000"
+            "python3 -m vllm_router.launch_router --vllm-pd-disaggregation --prefill http://ip-n0:6100 5400"
+            " --prefill http://ip-n0:6132 5401 --decode http://ip-n0:6164 --host 0.0.0.0 --port 8000"
         ),
     }
     # vLLM is told its devices by a flag, so no variable hides the others from it.
     assert [step.command.env for step in found.steps[:3]] == [
-        {"VLLM_NIXL_SIDE_CHANNEL_HOST": "ip-n0", "VLLM_NIXL_SIDE_CHANNEL_PORT": str(port)}
-        for port in (5400, 5401, 5402)
+        {
+            **HEAD,
+            "VLLM_NIXL_SIDE_CHANNEL_HOST": "ip-n0",
+            "VLLM_NIXL_SIDE_CHANNEL_PORT": str(5400 + number),
+            "VLLM_PORT": str(20000 + 50 * number),
+        }
+        for number in range(3)
     ]
 
 
@@ -361,7 +374,7 @@ def test_the_variable_of_visible_devices_is_the_sites(plan: Planner) -> None:
         "engine: simulator\nroles: {agg: {nodes: 1, gpus: 2}}\nfrontend: {type: direct}\n",
         visible_devices_env="ROCR_VISIBLE_DEVICES",
     )
-    assert found.steps[0].command.env == {"ROCR_VISIBLE_DEVICES": "0,1"}
+    assert found.steps[0].command.env == {**HEAD, "ROCR_VISIBLE_DEVICES": "0,1"}
 
 
 def test_the_served_name_is_the_recipes_else_an_arguments_else_the_directorys(plan: Planner) -> None:

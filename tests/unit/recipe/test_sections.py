@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from servesweep.recipe.explaining import model_in
 from servesweep.recipe.problems import RecipeError
-from servesweep.recipe.recipe import Recipe
+from servesweep.recipe.recipe import REPLICAS_ONLY, Recipe
 from servesweep.recipe.roles import RoleSection
 from servesweep.recipe.section import Choice
 from servesweep.recipe.source import parse
@@ -29,8 +29,10 @@ SMALLEST = {
 def text(key: str, value: str) -> str:
     """The smallest recipe, one key a line, with one key set; replicas come without roles."""
     keys = {**SMALLEST, key: value}
-    if key in ("nodes_per_replica", "framework_args", "router"):
+    if key in REPLICAS_ONLY:
         keys["replicas"] = "2"
+    if key == "router_args":
+        keys["router"] = "sglang"
     if "replicas" in keys:
         del keys["roles"]
     return "".join(f"{name}: {written}\n" for name, written in keys.items())
@@ -85,6 +87,10 @@ RIGHT: list[tuple[str, str, str, Any]] = [
     ("framework_args", "--tp 8 --host 0.0.0.0", "framework_args", "--tp 8 --host 0.0.0.0"),
     ("router", "sglang", "router", "sglang"),
     ("router", "none", "router", "none"),
+    ("router", "opentela", "router", "opentela"),
+    ("pre_launch", "[module load cuda, ulimit -n 65536]", "pre_launch", ("module load cuda",
+     "ulimit -n 65536")),
+    ("router_args", "--policy cache_aware", "router_args", "--policy cache_aware"),
     ("resources", "{gpu_type: h100}", "resources.gpu_type", "h100"),
     ("resources", "{gpus_per_node: 4}", "resources.gpus_per_node", 4),
     ("resources", "{}", "resources.gpus_per_node", None),
@@ -208,7 +214,7 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("replicas", "two", "replicas", "expected a whole number, got 'two'"),
     ("nodes_per_replica", "0", "nodes_per_replica", "expected a number from 1, got 0"),
     ("framework_args", "[--tp, 8]", "framework_args", "expected text, got a list"),
-    ("router", "sgl", "router", "expected none or sglang, got 'sgl'; did you mean sglang?"),
+    ("router", "sgl", "router", "expected none, sglang or opentela, got 'sgl'; did you mean sglang?"),
     ("resources", "{gpu_type: 100}", "resources.gpu_type",
      'expected text, got the number 100: write it in quotes, "100"'),
     ("resources", "{gpus_per_node: 8x}", "resources.gpus_per_node", "expected a whole number, got '8x'"),

@@ -88,3 +88,18 @@ def test_the_dead_have_no_start() -> None:
     process.wait()
     assert start_time(process.pid) is None
     assert start_time(os.getpid()) is not None
+
+
+def test_whoever_started_a_run_is_no_earlier_run(tmp_path: Path) -> None:
+    # `timeout` has the whole command line of the run in its own.
+    directory = tmp_path / "results" / "quick"
+    directory.mkdir(parents=True)
+    script = (
+        "import sys\nfrom pathlib import Path\n"
+        "from servesweep.runtime.processes import supervisors\n"
+        "print(supervisors(Path(sys.argv[4]).parent))"
+    )
+    (tmp_path / "servesweep").write_text(script)
+    words = ["timeout", "30", sys.executable, "servesweep", "run", "--launcher", "local", str(directory)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -21,7 +21,8 @@ def test_a_single_member_listens_for_the_other_nodes_and_keeps_its_data_in_the_s
 
 def test_it_is_asked_and_found_at_its_client_port() -> None:
     assert SERVICES["etcd"].probe() == Probe(kind="http", port=2379)
-    assert SERVICES["etcd"].discovery("n0", BINDING) == {
+    url = SERVICES["etcd"].url("n0", BINDING)
+    assert SERVICES["etcd"].discovery(url) == {
         "ETCD_ENDPOINTS": "http://10.0.0.1:2379",
         "DYN_DISCOVERY_BACKEND": "etcd",
     }

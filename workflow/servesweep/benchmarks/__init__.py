@@ -5,10 +5,11 @@ from __future__ import annotations
 from servesweep.benchmarks.benchmark import Benchmark, BenchmarkContext, Load
 from servesweep.benchmarks.custom import Custom
 from servesweep.benchmarks.manual import Manual
+from servesweep.benchmarks.planned import PLANNED
 from servesweep.benchmarks.sa_bench import SaBench
 
 __all__ = ["BENCHMARKS", "Benchmark", "BenchmarkContext", "Load"]
 
 BENCHMARKS: dict[str, Benchmark] = {
-    benchmark.name: benchmark for benchmark in (SaBench(), Custom(), Manual())
+    benchmark.name: benchmark for benchmark in (SaBench(), Custom(), Manual(), *PLANNED)
 }

@@ -45,6 +45,10 @@ class Benchmark(ABC):
     def loads(self, options: Section) -> list[Load]:
         """The points, in the order in which they are measured; none where nothing is measured."""
 
+    def unsupported(self, options: Section) -> list[str]:
+        """What the options ask that no client of this version does, as `key: what`."""
+        return []
+
     def files(self, options: Section) -> list[str]:
         """Files whose content decides the numbers: a changed one makes another configuration."""
         return []

@@ -7,17 +7,21 @@ import json
 from pydantic import Field
 
 from servesweep.benchmarks.benchmark import Benchmark, BenchmarkContext, Load, frontend_environment
+from servesweep.benchmarks.shared_options import SharedOptions
 from servesweep.recipe.section import Environment, Section
 from servesweep.topology.deployment import Command
 
 
-class CustomOptions(Section):
+class CustomOptions(SharedOptions):
     """What is run, and with which further environment."""
 
     command: str = Field(
         min_length=1, description="Shell text, run by bash; ends with 0 when the point is valid."
     )
     env: Environment = Field(default_factory=dict, description="Environment of the command alone.")
+    container_image: str | None = Field(
+        default=None, description="Image of the command; unused when container_runtime is none."
+    )
 
 
 class Custom(Benchmark):
@@ -29,7 +33,7 @@ class Custom(Benchmark):
 
     def loads(self, options: Section) -> list[Load]:
         """One point."""
-        return [Load(id="custom", facts=options.model_dump(mode="json"))]
+        return [Load(id="custom", facts=options.model_dump(mode="json", exclude_defaults=True))]
 
     def command(self, load: Load, options: Section, context: BenchmarkContext) -> Command:
         """Wrap the command so that its end becomes a result."""

@@ -6,15 +6,19 @@ from pydantic import Field
 
 from servesweep.benchmarks.benchmark import Benchmark, BenchmarkContext, Load
 from servesweep.benchmarks.custom import Custom, CustomOptions
+from servesweep.benchmarks.shared_options import Levels, SharedOptions
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command
 
 
-class ManualOptions(Section):
+class ManualOptions(SharedOptions):
     """How long the deployment serves."""
 
     serve_seconds: float | None = Field(
         default=None, gt=0, description="Seconds after which the run ends well; default: until it is stopped."
+    )
+    concurrencies: Levels | None = Field(
+        default=None, description="Read for compatibility: nothing drives load here."
     )
 
 
@@ -27,7 +31,12 @@ class Manual(Benchmark):
 
     def loads(self, options: Section) -> list[Load]:
         """One point, the time of serving."""
-        return [Load(id="manual", facts=options.model_dump(mode="json"))]
+        return [
+            Load(
+                id="manual",
+                facts=options.model_dump(mode="json", include={"serve_seconds"}, exclude_defaults=True),
+            )
+        ]
 
     def command(self, load: Load, options: Section, context: BenchmarkContext) -> Command:
         """A custom command that only waits."""

@@ -5,69 +5,33 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from servesweep.benchmarks.benchmark import Benchmark, BenchmarkContext, Load
-from servesweep.loadgen.spec import RESERVED_BODY_KEYS, LoadSpec
-from servesweep.recipe.problems import listed, shown
-from servesweep.recipe.section import Section
+from servesweep.benchmarks.shared_options import Levels, Rates, SharedOptions
+from servesweep.loadgen.spec import RESERVED_BODY_KEYS, Latency, LoadSpec
+from servesweep.recipe.problems import listed
+from servesweep.recipe.section import Section, fault
 from servesweep.topology.deployment import Command
 
-
-def _levels(value: Any) -> list[int]:
-    """Read `4`, `"1x2x4"`, `[1, 2, 4]` or `["1", "2"]`."""
-    words = value.split("x") if isinstance(value, str) else value if isinstance(value, list) else [value]
-    if not words:
-        raise ValueError("at least one concurrency is needed")
-    levels = [_positive(word) for word in words]
-    if None in levels:
-        wrong = next(word for word, level in zip(words, levels, strict=True) if level is None)
-        raise ValueError(
-            f"expected whole numbers from 1, as a list or as text like 1x2x4, got {shown(wrong)}"
-        )
-    return [level for level in levels if level is not None]
+# What makes points of its own, what changes no number, and what only other clients know.
+LEVELS = ("concurrencies", "req_rate", "repeats")
+HARMLESS = (
+    "client_processes", "aiperf_package", "aiperf_args", "stream_output", "reuse_http_connections",
+    "use_chat_template",
+)  # fmt: skip
+UNUSED = ("dataset_name", "dataset_path", "slow_down_sleep_time", "slow_down_wait_time")
 
 
-def _positive(word: Any) -> int | None:
-    if isinstance(word, bool):
-        return None
-    number = (
-        word
-        if isinstance(word, int)
-        else int(word)
-        if isinstance(word, str) and word.strip().isdigit()
-        else 0
-    )
-    return number if number >= 1 else None
-
-
-def _rates(value: Any) -> list[float]:
-    """Read `inf`, `2.5`, `"2.5"` or a list of them."""
-    rates = []
-    for word in value if isinstance(value, list) else [value]:
-        try:
-            rate = math.nan if isinstance(word, bool) else float(word)
-        except (TypeError, ValueError):
-            rate = math.nan
-        if not rate > 0:
-            raise ValueError(f"expected inf or requests per second above 0, got {shown(word)}")
-        rates.append(rate)
-    if not rates:
-        raise ValueError("at least one request rate is needed")
-    return rates
-
-
-class SaBenchOptions(Section):
+class SaBenchOptions(SharedOptions):
     """The load: lengths, levels, warm-up."""
 
     isl: int = Field(ge=1, description="Input sequence length, tokens.")
     osl: int = Field(ge=1, description="Output sequence length, tokens.")
-    concurrencies: Annotated[list[int], BeforeValidator(_levels)] = Field(
-        description="Requests in flight: one number, a list, or text like 1x2x4."
-    )
-    req_rate: Annotated[list[float], BeforeValidator(_rates)] = Field(
+    concurrencies: Levels = Field(description="Requests in flight: one number, a list, or text like 1x2x4.")
+    req_rate: Rates = Field(
         default=[math.inf],
         description="Mean requests per second of a Poisson process, or inf; a list gives more points.",
     )
@@ -99,6 +63,46 @@ class SaBenchOptions(Section):
     client_processes: int | None = Field(
         default=None, ge=1, description="Client processes; default: chosen from the load."
     )
+    goodput: dict[Latency, float] = Field(
+        default_factory=dict, description="Limits in ms that a request must keep to count as goodput."
+    )
+    min_output_fraction: float | None = Field(
+        default=None, gt=0, le=1, description="Smallest output/asked ratio with which a point counts."
+    )
+    use_chat_template: bool | None = Field(
+        default=None, description="Ask the chat endpoint, where the server applies the model's template."
+    )
+    dataset_name: Literal["random", "custom"] = Field(
+        default="random", description="Where prompts come from."
+    )
+    dataset_path: str | None = Field(default=None, description="File of prompts of the custom dataset.")
+    reuse_http_connections: bool | None = Field(
+        default=None, description="Read for compatibility: connections are always reused."
+    )
+    slow_down_sleep_time: float | None = Field(
+        default=None, ge=0, description="SGLang: seconds that decode sleeps before a point."
+    )
+    slow_down_wait_time: float | None = Field(
+        default=None, ge=0, description="SGLang: seconds until decode has its full batch."
+    )
+
+    @model_validator(mode="after")
+    def _one_endpoint(self) -> SaBenchOptions:
+        said = {"completions": False, "chat": True}[self.api]
+        if (
+            self.use_chat_template is not None
+            and "api" in self.model_fields_set
+            and self.use_chat_template != said
+        ):
+            raise fault(f"use_chat_template and api: {self.api} contradict each other: keep one", "api")
+        if self.dataset_name == "custom" and self.dataset_path is None:
+            raise fault("the custom dataset needs its file", "dataset_path")
+        return self
+
+    @property
+    def endpoint(self) -> str:
+        """`chat` or `completions`, whichever key says it."""
+        return "chat" if self.use_chat_template else self.api
 
     @field_validator("extra_body")
     @classmethod
@@ -117,9 +121,10 @@ class SaBench(Benchmark):
     def loads(self, options: Section) -> list[Load]:
         """Concurrency is the fastest-changing key, repeats the slowest."""
         assert isinstance(options, SaBenchOptions)
-        facts = options.model_dump(
-            mode="json", exclude={"concurrencies", "req_rate", "repeats", "client_processes"}
-        )
+        facts = {
+            **options.model_dump(mode="json", exclude={*LEVELS, *HARMLESS}, exclude_defaults=True),
+            "api": options.endpoint,
+        }
         grid = itertools.product(range(options.repeats), options.req_rate, options.concurrencies)
         return [
             Load(
@@ -131,6 +136,20 @@ class SaBench(Benchmark):
             )
             for repeat, rate, level in grid
         ]
+
+    def unsupported(self, options: Section) -> list[str]:
+        """Other datasets, other tokenizers than files, and SGLang's slow start."""
+        assert isinstance(options, SaBenchOptions)
+        tokenizer = options.custom_tokenizer
+        wanted = {
+            "benchmark.dataset_name: the custom dataset": options.dataset_name == "custom",
+            "benchmark.slow_down_sleep_time: a slow start of decode": options.slow_down_sleep_time
+            is not None,
+            "benchmark.custom_tokenizer: a Python class instead of a directory": (
+                tokenizer is not None and "/" not in tokenizer and "." in tokenizer
+            ),
+        }
+        return [feature for feature, asked in wanted.items() if asked]
 
     def files(self, options: Section) -> list[str]:
         """The recipe's own tokenizer makes the prompts."""
@@ -145,10 +164,11 @@ class SaBench(Benchmark):
             {
                 **options.model_dump(
                     exclude={
-                        "concurrencies", "req_rate", "repeats", "num_prompts_mult", "num_warmup_mult",
-                        "custom_tokenizer", "client_processes",
+                        *LEVELS, *HARMLESS, *UNUSED, "num_prompts_mult", "num_warmup_mult",
+                        "custom_tokenizer",
                     }
                 ),
+                "api": options.endpoint,
                 **gpu_counts(context),
                 "configuration": context.configuration,
                 "point": load.id,

@@ -34,6 +34,8 @@ def dynamo_environment(process: ProcessPlace, deployment: Deployment) -> dict[st
 
 def config_dump(process: ProcessPlace, deployment: Deployment) -> list[str]:
     """Where the engine writes its resolved configuration: a file a process, as nodes may hold several."""
+    if not deployment.config_dump:
+        return []
     return ["--dump-config-to", f"{deployment.logs}/{step_name(process)}_config.json"]
 
 

@@ -77,6 +77,14 @@ class Engine(ABC):
         """Whether prefill and decode share nodes without `nodes: colocate`."""
         return False
 
+    def profiler_flags(self, start: int, stop: int) -> tuple[str, ...]:
+        """Flags by which the engine opens the profiler's window itself, from one step to another."""
+        return ()
+
+    def unsupported(self, options: Section) -> list[str]:
+        """What the options ask that a run of this version cannot do, as `engine.key: what`."""
+        return []
+
     def scheme(self, args: Mapping[str, Any]) -> str:
         """Scheme of the URL by which a router reaches a worker."""
         return "http"

@@ -8,21 +8,28 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import yaml
-from pydantic import Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from servesweep.engines.dynamo_worker import dynamo_environment
 from servesweep.engines.engine import Engine, WorkerSpec, argument
-from servesweep.recipe.section import Section
-from servesweep.topology.deployment import Command, Deployment, step_name
+from servesweep.recipe.problems import shown
+from servesweep.recipe.section import Section, fault
+from servesweep.topology.deployment import Command, Deployment, step_name, uneven
 from servesweep.topology.shapes import ProcessPlace
 
 # GPUs whose nodes have two sockets of memory beside that of the GPUs themselves: srt-slurm binds prefill and
 # decode to the former.
 BOUND_GPUS = ("gb200", "gb300", "vrnvl72")
 SIZES = ("tensor_parallel_size", "moe_expert_parallel_size", "pipeline_parallel_size")
+
+
+def _binding(value: Any) -> Any:
+    if value is None or isinstance(value, bool) or value == "local":
+        return value
+    raise ValueError(f"expected true, false or local, got {shown(value)}")
 
 
 class TrtllmOptions(Section):
@@ -35,13 +42,23 @@ class TrtllmOptions(Section):
     publish_events_and_metrics: bool | None = Field(
         default=None, description="The older flag of Dynamo for metrics and KV events together."
     )
-    numa_memory_bind: bool | None = Field(
+    numa_memory_bind: Annotated[bool | Literal["local"] | None, BeforeValidator(_binding)] = Field(
         default=None,
-        description="Allocate on NUMA nodes 0 and 1 alone; default: prefill and decode of gb200, gb300.",
+        description="Allocate on NUMA nodes 0 and 1 alone, or `local`: on that of the task's GPU;"
+        " default: 0 and 1 for prefill and decode of gb200 and gb300.",
+    )
+    numa_cpu_bind: bool = Field(
+        default=False, description="Bind each task to the CPUs of its GPU's NUMA node."
     )
     sequential_node_start: int = Field(
         default=0, ge=0, description="Workers of a node that start at once; 0: all."
     )
+
+    @model_validator(mode="after")
+    def _local_is_bound(self) -> TrtllmOptions:
+        if self.numa_memory_bind == "local" and not self.numa_cpu_bind:
+            raise fault("local memory needs numa_cpu_bind: true", "numa_memory_bind")
+        return self
 
 
 class Trtllm(Engine):
@@ -72,9 +89,7 @@ class Trtllm(Engine):
         return Command(
             argv=(*_own_devices(process, deployment), *words, *worker.extra_args),
             env=_environment(process, deployment),
-            files={
-                f"{deployment.binding.logs}/{name}": yaml.safe_dump(dict(worker.args), sort_keys=False)
-            },
+            files={f"{deployment.binding.logs}/{name}": yaml.safe_dump(dict(worker.args), sort_keys=False)},
         )
 
     def environment(
@@ -88,6 +103,15 @@ class Trtllm(Engine):
         """The name of the options: the engine's file has none."""
         return options.served_model_name if isinstance(options, TrtllmOptions) else None
 
+    def unsupported(self, options: Section) -> list[str]:
+        """Binding by GPU, and starting the workers of a node one after another."""
+        assert isinstance(options, TrtllmOptions)
+        asked = {
+            "engine.numa_cpu_bind: binding tasks to the CPUs of their GPU": options.numa_cpu_bind,
+            "engine.sequential_node_start: starting workers in turns": options.sequential_node_start > 0,
+        }
+        return [what for what, wanted in asked.items() if wanted]
+
 
 def _options(worker: WorkerSpec) -> TrtllmOptions:
     return worker.options if isinstance(worker.options, TrtllmOptions) else TrtllmOptions()
@@ -97,7 +121,7 @@ def _numa(mode: str, worker: WorkerSpec, deployment: Deployment) -> list[str]:
     bind = _options(worker).numa_memory_bind
     if bind is None:
         bind = mode != "agg" and (deployment.gpu_type or "").lower() in BOUND_GPUS
-    return ["numactl", "-m", "0,1"] if bind else []
+    return ["numactl", "-m", "0,1"] if bind is True else []
 
 
 def _dynamo(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment, config: str) -> list[str]:
@@ -123,20 +147,34 @@ def _serve(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment, co
 
 
 def _environment(process: ProcessPlace, deployment: Deployment) -> dict[str, str]:
+    env = {}
+    if uneven(deployment.ranks(process)):
+        # Its first rank may stand on a later node of Slurm's list, where hooks of images look for it.
+        leader = deployment.address(process.leader)
+        env = {"MASTER_ADDR": leader, "MASTER_PORT": str(process.dist_init_port)}
     if deployment.transport != "dynamo":
-        return {}
-    env = dynamo_environment(process, deployment)
+        return env
     # The plane is an argument of this worker.
-    return {name: value for name, value in env.items() if name != "DYN_REQUEST_PLANE"}
+    told = dynamo_environment(process, deployment).items()
+    return env | {name: value for name, value in told if name != "DYN_REQUEST_PLANE"}
 
 
 def _own_devices(process: ProcessPlace, deployment: Deployment) -> list[str]:
-    """Where the ranks' nodes have different GPUs, each task takes those of its own node."""
+    """Where the ranks' nodes have different GPUs, each task takes those of its own node.
+
+    A shell tells the task's node by its rank: the nodes of a worker are in the order of its ranks.
+    """
     ranks = deployment.ranks(process)
-    if len({rank.gpus for rank in ranks}) == 1:
+    if not uneven(ranks):
         return []
-    cases = " ".join(
-        f"{number}) gpus={','.join(map(str, rank.gpus))};;" for number, rank in enumerate(ranks)
-    )
-    script = f'case "$SLURM_NODEID" in {cases} esac; export {deployment.visible_devices}="$gpus"; exec "$@"'
-    return ["bash", "-c", script, "trtllm"]
+    *first, last = ranks
+    words, before = [f"gpus={_listed(last.gpus)}"], sum(len(rank.gpus) for rank in first)
+    for rank in reversed(first):
+        words.append(f'[ "$SLURM_PROCID" -lt {before} ] && gpus={_listed(rank.gpus)}')
+        before -= len(rank.gpus)
+    words += [f'export {deployment.visible_devices}="$gpus"', 'exec "$@"']
+    return ["bash", "-c", "; ".join(words), "trtllm"]
+
+
+def _listed(gpus: tuple[int, ...]) -> str:
+    return ",".join(map(str, gpus))

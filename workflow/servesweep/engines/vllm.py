@@ -15,6 +15,7 @@ from servesweep.engines.dynamo_worker import config_dump, dynamo_environment, kv
 from servesweep.engines.engine import Engine, WorkerSpec, argument, without
 from servesweep.engines.flags import flags
 from servesweep.engines.kv_connectors import checked, transfer_config
+from servesweep.engines.ray import ray_command
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment
 from servesweep.topology.packing import vllm_colocates
@@ -30,6 +31,15 @@ DATA_PARALLEL = (
     "data-parallel-size-local", "data-parallel-start-rank", "data-parallel-rank", "data-parallel-address",
     "data-parallel-rpc-port", "data-parallel-hybrid-lb",
 )  # fmt: skip
+
+
+class FailoverOptions(Section):
+    """Standby engines on the GPUs of a worker."""
+
+    shadow_engines: int = Field(default=1, ge=1, description="Standby engines of a worker.")
+    shared_dir: str = Field(
+        default="/dev/shm", pattern="^/.+", description="Directory on each node that its containers share."
+    )
 
 
 class VllmOptions(Section):
@@ -50,6 +60,13 @@ class VllmOptions(Section):
     )
     allow_prefill_decode_colocation_across_nodes: bool = Field(
         default=False, description="Pack them on as few nodes as hold them, with the option above."
+    )
+    failover: FailoverOptions | None = Field(
+        default=None, description="Engines that take over where a worker's own dies, under Dynamo."
+    )
+    distributed: Literal["ray", "native"] = Field(
+        default="ray",
+        description="Replicas over several nodes: a Ray cluster, or vLLM's own --nnodes and --node-rank.",
     )
     vllm_serve_binary: str = Field(
         default="vllm", min_length=1, description="Program that serves a worker without Dynamo."
@@ -91,6 +108,15 @@ class Vllm(Engine):
         return vllm_colocates(
             shapes, gpus_per_node, allow=own.allow_prefill_decode_colocation, across_nodes=across
         )
+
+    def profiler_flags(self, start: int, stop: int) -> tuple[str, ...]:
+        """The window as vLLM counts it."""
+        window = {"profiler": "cuda", "delay_iterations": start, "max_iterations": stop - start}
+        return ("--profiler-config", json.dumps(window, separators=(",", ":")))
+
+    def unsupported(self, options: Section) -> list[str]:
+        """Standby engines are not started."""
+        return ["engine.failover: standby engines"] if _options(options).failover else []
 
     def command(self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> Command:
         """Render one rank, or the data-parallel ranks of one node."""
@@ -138,10 +164,15 @@ class Vllm(Engine):
     def replica(
         self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment
     ) -> Command:
-        """Render one rank of a replica by vLLM's own multi-node start."""
-        port = [] if process.rank else ["--port", str(process.http_port)]
-        binary = _options(options).vllm_serve_binary
-        return Command(argv=(binary, "serve", *port, *_ranks(process, deployment, Parallelism()), *args))
+        """Render one rank of a replica; over several nodes by Ray, or by vLLM's own start."""
+        chosen = _options(options)
+        serve = [chosen.vllm_serve_binary, "serve"]
+        port = ["--port", str(deployment.ranks(process)[0].http_port)]
+        if chosen.distributed == "ray" and len(deployment.ranks(process)) > 1:
+            engine = [*serve, *port, "--distributed-executor-backend", "ray", *args]
+            return Command(argv=ray_command(process, deployment, engine))
+        own = _ranks(process, deployment, Parallelism())
+        return Command(argv=(*serve, *([] if process.rank else port), *own, *args))
 
 
 def _options(options: Section) -> VllmOptions:

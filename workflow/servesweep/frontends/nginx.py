@@ -17,9 +17,7 @@ def nginx(deployment: Deployment, section: FrontendSection, *, raise_ulimit: boo
     run = f"nginx -c {deployment.logs}/nginx.conf -g 'daemon off;'"
     script = f"ulimit -n {OPEN_FILES} && exec {run}" if raise_ulimit else f"exec {run}"
     text = nginx_conf(deployment, section, raise_ulimit=raise_ulimit)
-    return Command(
-        argv=("bash", "-c", script), files={f"{deployment.binding.logs}/nginx.conf": text}
-    )
+    return Command(argv=("bash", "-c", script), files={f"{deployment.binding.logs}/nginx.conf": text})
 
 
 def nginx_conf(deployment: Deployment, section: FrontendSection, *, raise_ulimit: bool) -> str:
@@ -33,7 +31,7 @@ def nginx_conf(deployment: Deployment, section: FrontendSection, *, raise_ulimit
         *([f"worker_rlimit_nofile {OPEN_FILES};"] if raise_ulimit else []),
         f"pid {directory}/nginx.pid;",
         "error_log stderr;",
-        f"events {{ worker_connections {CONNECTIONS if raise_ulimit else CONNECTIONS // 64}; }}",
+        f"events {{ worker_connections {CONNECTIONS}; }}",
         "http {",
         "  access_log off;",
         "  client_max_body_size 0;",

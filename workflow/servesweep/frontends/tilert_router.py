@@ -22,6 +22,7 @@ class TilertRouter(Frontend):
     name = "tilert-router"
     transport = "http"
     reserved = frozenset({"vllm-url", "decode", "host", "port"})
+    required_engines = frozenset(PAIR.values())
     needs_workers = True
 
     def command(self, deployment: Deployment, section: FrontendSection, port: int) -> Command:
@@ -40,6 +41,8 @@ class TilertRouter(Frontend):
     ) -> list[tuple[str, str]]:
         """Only the one pair of engines talks to this router, and only one worker computes prompts."""
         faults = super().refusals(workers, engines, args)
+        if any(key == "type" for key, _ in faults):
+            return faults
         if dict(engines) != PAIR:
             told = ", ".join(f"{mode}: {engine}" for mode, engine in engines.items())
             message = f"tilert-router joins vllm prefill and tilert decode, and the recipe has {told}"

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from servesweep.engines.flags import kebab
 from servesweep.frontends.frontend import Frontend, frontend_flags
 from servesweep.frontends.sglang_router import router_census
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.topology.deployment import Census, Command, Deployment
+
+EXPANSION = "intra-node-data-parallel-size"
 
 
 class VllmRouter(Frontend):
@@ -34,9 +37,19 @@ class VllmRouter(Frontend):
                 words += ["--decode", deployment.url(worker)]
         else:
             words += ["--worker-urls", *(deployment.url(worker) for worker in deployment.serving("agg"))]
-        words += ["--host", "0.0.0.0", "--port", str(port)]
+        words += ["--host", "0.0.0.0", "--port", str(port), *_expansion(deployment, section)]
         return Command(argv=(*words, *frontend_flags(section.args)))
 
     def census(self, body: Any) -> Census:
         """Count the workers that the router found healthy, by their type."""
         return router_census(body)
+
+
+def _expansion(deployment: Deployment, section: FrontendSection) -> list[str]:
+    """How many data-parallel ranks stand behind each URL: one number, where every worker has one URL."""
+    served = deployment.serving("prefill", "decode", "agg")
+    ranks = {process.data_parallel_ranks for process in served}
+    several = len(served) > len(deployment.leaders("prefill", "decode", "agg"))
+    if several or len(ranks) > 1 or ranks <= {1} or any(kebab(key) == EXPANSION for key in section.args):
+        return []
+    return [f"--{EXPANSION}", str(ranks.pop())]

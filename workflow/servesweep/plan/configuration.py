@@ -38,11 +38,12 @@ def configuration_id(recipe_file: str, root: Path, suffix: str | None) -> str:
     """A name from the recipe's path and the variant: no other recipe changes it.
 
     `config/recipes/h100/agg.yaml` with the variant `tp2` below the root `config/recipes` is `h100.agg_tp2`.
+    The file's part has no `_` of its own, so that `agg_tp2.yaml`, which is `agg-tp2`, is never taken for it.
     """
     path = PurePath(recipe_file)
     inside = path.relative_to(root) if path.is_relative_to(root) else path
     parts = [part for part in inside.with_suffix("").parts if part not in ("..", ".", "/")]
-    text = ".".join(parts) + (f"_{suffix}" if suffix else "")
+    text = ".".join(parts).replace("_", "-") + (f"_{suffix}" if suffix else "")
     slug = re.sub(r"[^A-Za-z0-9._+-]+", "-", text).lstrip("._+-") or "recipe"
     if len(slug) > MAX_ID:
         slug = f"{slug[: MAX_ID - 9]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from servesweep.benchmarks import BENCHMARKS
 from servesweep.benchmarks.benchmark import Benchmark
 from servesweep.engines.engine import Engine
+from servesweep.engines.flags import owned
 from servesweep.frontends import FRONTENDS
 from servesweep.frontends.frontend import Frontend
 from servesweep.plan.job_rules import job_problems
+from servesweep.plan.replicas import replica_problems
 from servesweep.plan.role_rules import role_problems
 from servesweep.plan.roles import Role, gpus_per_node, unknown
 from servesweep.plan.services import service_problems
@@ -56,6 +58,7 @@ def fit_together(
             problems += [variant.problem(("benchmark", "type"), NO_TYPE)] if untold else error.problems
         if frontend is not None:
             problems += _public_problems(recipe, frontend, benchmark, variant)
+    problems += replica_problems(recipe, cluster, variant)
     problems += role_problems(recipe, section.type, roles, gpus_per_node(recipe, cluster), variant)
     problems += service_problems(recipe, section.type, variant)
     problems += job_problems(recipe, cluster, section, roles, variant)
@@ -77,6 +80,11 @@ def _frontend_problems(
         workers = {role.mode: role.shape.workers for role in roles}
         for key, message in frontend.refusals(workers, engines, section.args):
             problems.append(variant.problem(("frontend", *key.split(".")), message))
+    else:
+        # This router may front any engine's replicas: of its refusals only that of its arguments counts.
+        for name in owned(section.args, frontend.reserved):
+            message = f"servesweep sets this argument of the router itself: remove --{name}"
+            problems.append(variant.problem(("router_args",), message))
     return problems
 
 
@@ -102,11 +110,11 @@ def _public_problems(
 
 
 def _patience_problems(recipe: Recipe, cluster: Cluster, variant: Variant) -> list[Problem]:
-    """The gate may not wait longer than the job may live; two defaults are nobody's mistake."""
+    """A gate that somebody wrote may not wait longer than the job may live; the default one gets a note."""
     limit, patience = recipe.slurm.time_limit, recipe.health_check.timeout_seconds
-    if limit is None and cluster.launcher == "slurm" and recipe.health_check != HealthCheckSection():
+    if limit is None and cluster.launcher == "slurm":
         limit = cluster.default_time_limit
-    if limit is None or patience < limit * 60:
+    if limit is None or patience < limit * 60 or recipe.health_check == HealthCheckSection():
         return []
     message = (
         f"the health gate may wait {patience:g} s, and the time limit is {limit * 60} s:"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from servesweep.frontends import FRONTENDS
+from servesweep.frontends.frontend import Frontend
 from servesweep.plan.roles import Role
 from servesweep.plan.services import discovery_spot, pools
 from servesweep.recipe.cluster import Cluster
@@ -68,7 +69,7 @@ def lay_out(
             workers,
             book=PortBook(address_of(cluster)),
             http=REPLICA_HTTP if recipe.replicas else FRONTENDS[frontend.type].worker_ports(_modes(roles)),
-            data_parallel=_parallelism(roles, variant),
+            data_parallel=_parallelism(roles, FRONTENDS[frontend.type], variant),
         )
     except DoesNotFitError as error:
         raise RecipeError([variant.problem(("roles", error.mode, "nodes"), str(error))]) from None
@@ -101,13 +102,17 @@ def _role_nodes(roles: list[Role], gpus_per_node: int) -> int:
     return reserved_nodes(shapes)
 
 
-def _parallelism(roles: list[Role], variant: Variant) -> dict[Mode, Parallelism]:
+def _parallelism(roles: list[Role], frontend: Frontend, variant: Variant) -> dict[Mode, Parallelism]:
     found: dict[Mode, Parallelism] = {}
     for role in roles:
         try:
-            found[role.mode] = role.engine.parallelism(role.args, role.options)
+            parallel = role.engine.parallelism(role.args, role.options)
         except ValueError as error:
             raise RecipeError([variant.problem((*role.path, "args"), str(error))]) from None
+        if parallel.per_gpu and parallel.data > 1 and frontend.transport != "dynamo":
+            message = "a process a rank is known to Dynamo alone, and one a node serves HTTP: use per_node"
+            raise RecipeError([variant.problem(("engine", "dp_launch_mode"), message)])
+        found[role.mode] = parallel
     return found
 
 

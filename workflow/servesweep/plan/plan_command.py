@@ -1,4 +1,4 @@
-"""The command `servesweep plan`: recipe files planned on the spot, or the plans below a directory of results."""
+"""The command `servesweep plan`: recipes planned on the spot, or the plans below a directory of results."""
 
 from __future__ import annotations
 

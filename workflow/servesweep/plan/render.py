@@ -8,11 +8,11 @@ from servesweep.plan.configuration import Configuration, digest
 from servesweep.plan.fitting import fit_together
 from servesweep.plan.layout import Layout, frontend_nodes, lay_out, node_map
 from servesweep.plan.plan import JUDGED, Node, Plan, PlannedPoint, Topology
+from servesweep.plan.replicas import frontend_of
 from servesweep.plan.roles import Role, gpus_per_node, resolve_roles
 from servesweep.plan.slurm_request import slurm_request
 from servesweep.plan.steps import Discovery, discovery_of, flag, frontend_steps, service_steps, worker_steps
 from servesweep.recipe.frontend import FrontendSection
-from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.section import Section
 from servesweep.recipe.variants import Variant
 from servesweep.services import SERVICES
@@ -31,7 +31,7 @@ def render(configuration: Configuration, binding: Binding | None = None) -> Plan
     """
     recipe, variant, cluster = configuration.recipe, configuration.variant, configuration.cluster
     roles = resolve_roles(recipe, variant, cluster)
-    section, notes = _frontend_section(recipe)
+    section, notes = frontend_of(recipe, variant)
     notes += [
         n for role in roles if role.framework_args for n in role.engine.replica_notes(role.framework_args)
     ]
@@ -90,19 +90,6 @@ def rebind(plan: Plan, binding: Binding) -> Plan:
     return render(configuration, binding).model_copy(update={key: getattr(plan, key) for key in JUDGED})
 
 
-def _frontend_section(recipe: Recipe) -> tuple[FrontendSection, list[str]]:
-    """The frontend of either spelling; replicas get a router only when there are several."""
-    if recipe.replicas is None:
-        return recipe.frontend or FrontendSection(), []
-    if recipe.router == "sglang" and recipe.replicas == 1:
-        return FrontendSection(type="direct"), [
-            "router: sglang is left out: one replica has nothing to balance, and is served directly"
-        ]
-    if recipe.router == "sglang":
-        return FrontendSection(type="sglang-router"), []
-    return FrontendSection(type="direct" if recipe.replicas == 1 else "none"), []
-
-
 def _deployment(
     configuration: Configuration,
     roles: list[Role],
@@ -136,6 +123,7 @@ def _deployment(
         public_port=public,
         request_plane=recipe.dynamo.request_plane,
         event_plane=recipe.dynamo.event_plane,
+        config_dump=recipe.enable_config_dump,
         visible_devices=cluster.visible_devices_env,
         schemes={mode: scheme for mode, scheme in schemes.items() if scheme != "http"},
         binding=binding,

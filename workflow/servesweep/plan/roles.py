@@ -32,6 +32,8 @@ class Role:
     path: KeyPath
     args: Mapping[str, Any] = field(default_factory=dict)
     framework_args: tuple[str, ...] | None = None
+    pre_launch: tuple[str, ...] = ()
+    opentela: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
     extra_args: tuple[str, ...] = ()
     container: str | None = None
@@ -127,7 +129,16 @@ def _replica_role(recipe: Recipe, variant: Variant, cluster: Cluster) -> Role:
     if faults:
         raise RecipeError([variant.problem((key,), message) for key, message in faults])
     shape = RoleShape("agg", count * size, count, size * gpus_per_node(recipe, cluster))
-    return Role(shape=shape, engine=engine, options=options, path=(), framework_args=words)
+    return Role(
+        shape=shape,
+        engine=engine,
+        options=options,
+        path=(),
+        framework_args=words,
+        pre_launch=recipe.pre_launch or (),
+        opentela=recipe.router == "opentela",
+        container=recipe.model.container,
+    )
 
 
 def _engine(section: EngineSection | None, path: KeyPath, variant: Variant) -> tuple[Engine, Section]:

@@ -9,6 +9,8 @@ from servesweep.engines.engine import WorkerSpec
 from servesweep.frontends.frontend import Frontend
 from servesweep.frontends.nginx import nginx
 from servesweep.plan.plan import Step
+from servesweep.plan.profiling import profiled
+from servesweep.plan.replicas import around
 from servesweep.plan.roles import Role
 from servesweep.plan.services import services_of
 from servesweep.recipe.cluster import Cluster
@@ -18,7 +20,7 @@ from servesweep.recipe.section import Section
 from servesweep.recipe.validation import read_section
 from servesweep.recipe.variants import Variant
 from servesweep.services import SERVICES
-from servesweep.topology.deployment import Binding, Command, Deployment, step_name
+from servesweep.topology.deployment import Binding, Command, Deployment, step_name, uneven
 from servesweep.topology.shapes import ProcessPlace
 
 NUMA_NODE_0 = ("numactl", "--cpunodebind=0", "--membind=0")
@@ -91,6 +93,9 @@ def worker_steps(
             continue
         whole = role.engine.one_step
         srun = {**cluster.srun_options, **role.engine.step_options}
+        if whole and uneven(ranks):
+            # Tasks then go to the nodes in the order of ranks, as many as each has GPUs.
+            srun["distribution"] = "arbitrary"
         yield Step(
             name=step_name(process),
             kind="worker",
@@ -114,25 +119,29 @@ def _worker_command(
     recipe: Recipe, cluster: Cluster, role: Role, process: ProcessPlace, deployment: Deployment
 ) -> Command:
     """The engine's command; the user's environment wins over its defaults, and the plan's ports over both."""
-    said = {**cluster.environment, **role.env, **recipe.environment, **_devices(role, process, deployment)}
+    said = {**cluster.environment, **role.env, **recipe.environment}
+    devices = _devices(role, process, deployment)
     if role.framework_args is not None:
         words = role.framework_args
         if flag(words, "--served-model-name") is None:
             words = (*role.engine.replica_name(deployment.served_model), *words)
         command = role.engine.replica(process, words, role.options, deployment)
-        return command.model_copy(update={"env": {**command.env, **said}})
+        command = around(command, role, process, deployment, cluster)
+        return command.model_copy(update={"env": {**command.env, **said, **devices}})
     spec = WorkerSpec(role.args, role.options, role.extra_args, role.kv_events)
     command = role.engine.command(process, spec, deployment)
     head = {"HEAD_NODE_IP": deployment.address(deployment.head)}
-    env = {**head, **command.env, **said, **role.engine.environment(process, spec, deployment)}
+    command = command.model_copy(update={"env": {**head, **command.env, **said}})
+    command = profiled(command, recipe.profiling, role.engine, process, deployment)
+    env = {**command.env, **devices, **role.engine.environment(process, spec, deployment)}
     return command.model_copy(update={"env": env})
 
 
 def _devices(role: Role, process: ProcessPlace, deployment: Deployment) -> dict[str, str]:
     """The variable of visible GPUs, where a process has not all of its node and is not told otherwise."""
     # Where one launch has different GPUs on each node, the command sorts that out by itself.
-    uneven = role.engine.one_step and len({rank.gpus for rank in deployment.ranks(process)}) > 1
-    if uneven or role.engine.pins_devices(role.options) or len(process.gpus) >= deployment.gpus_per_node:
+    sorts = role.engine.one_step and uneven(deployment.ranks(process))
+    if sorts or role.engine.pins_devices(role.options) or len(process.gpus) >= deployment.gpus_per_node:
         return {}
     return {deployment.visible_devices: ",".join(map(str, process.gpus))}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from servesweep.benchmarks import BENCHMARKS
 from servesweep.plan.plan import Plan
 
 EVENTS_FLAG = "--kv-events-config"
@@ -52,6 +53,8 @@ def _job(plan: Plan) -> Iterator[str]:
         yield "resources.het_jobs: a heterogeneous job"
     if any("nginx" in step.name for step in plan.steps):
         yield "frontend.enable_multiple_frontends: nginx before several frontends"
+    benchmark = BENCHMARKS[recipe.benchmark.type]
+    yield from benchmark.unsupported(benchmark.Options.model_validate(dict(recipe.benchmark.options)))
     if any(step.tasks > 1 for step in plan.steps):
         yield f"engine {plan.engine}: one launch over all ranks of a worker"
     if any(step.after_workers for step in plan.steps):

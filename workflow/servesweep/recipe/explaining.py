@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from servesweep.recipe.problems import KeyPath, listed, nearest, shown
-from servesweep.recipe.section import Choice
+from servesweep.recipe.section import NULL_IS_SAID, Choice
 
 EXPECTED = {
     "string_type": "text",
@@ -28,6 +28,33 @@ BOUNDS = {
     "greater_than_equal": ("ge", "a number from"),
     "less_than": ("lt", "a number below"),
     "less_than_equal": ("le", "a number up to"),
+}
+# Keys of the language's first version, and what says the same today.
+V1 = {
+    "backend": "engine and roles",
+    "infra": "services etcd and nats",
+    **{f"{mode}_{key}": f"roles.{mode}.{key}" for mode in ("prefill", "decode", "agg") for key in (
+        "nodes", "workers", "critical")},
+    **{f"gpus_per_{mode}": f"roles.{mode}.gpus" for mode in ("prefill", "decode", "agg")},
+    "orchestrator_placement": "placement.node",
+    "dedicated_node": "placement.node: dedicated",
+    "client_placement": "placement.node",
+    "client_dedicated_node": "placement.node: dedicated",
+    "version": "source.pypi",
+    "hash": "source.git and source.rev",
+    "cargo_patches": "source.patches",
+}  # fmt: skip
+# What ADR-0001 decided not to have, and what does the same.
+WHOLE_NODES = (
+    "multiple framework processes on a single node are deliberately not supported: a replica has whole nodes."
+    " Scale inside it by the framework's own arguments, such as --dp-size, or describe workers by roles"
+)
+SHARDING = "sharding is the framework's own concern: write its flags in framework_args; none is inferred"
+REFUSED = {
+    **dict.fromkeys(("processes_per_node", "replicas_per_node", "gpus_per_replica"), WHOLE_NODES),
+    **dict.fromkeys(("tp", "pp", "dp", "ep"), SHARDING),
+    **{f"{kind}_parallel_size": SHARDING for kind in ("tensor", "pipeline", "data", "expert")},
+    "framework_port": "every replica serves on port 8080, so that its address is known without asking",
 }
 EMPTY = {"string_too_short": "the text is empty", "too_short": "the list is empty"}
 
@@ -79,7 +106,8 @@ def model_in(annotation: Any) -> type[BaseModel] | None:
 
 def allows_nothing(field: FieldInfo) -> bool:
     """Whether null says something that leaving the key out does not."""
-    return type(None) in get_args(field.annotation) and field.get_default() is not None
+    optional = type(None) in get_args(field.annotation)
+    return optional and (field.get_default() is not None or field.json_schema_extra == NULL_IS_SAID)
 
 
 def _names(model: type[BaseModel]) -> list[str]:
@@ -87,6 +115,10 @@ def _names(model: type[BaseModel]) -> list[str]:
 
 
 def _unknown_key(key: str, model: type[BaseModel]) -> str:
+    if key in REFUSED and "replicas" in model.model_fields:
+        return REFUSED[key]
+    if key in V1:
+        return f"a key of v1: say {V1[key]} (`servesweep migrate` rewrites v1 recipes)"
     guess = nearest(key, _names(model))
     if guess:
         return f"unknown key; did you mean {guess}?"

@@ -42,7 +42,11 @@ def dotted(path: KeyPath) -> str:
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """Find the candidate that a misspelt word most likely means; None when nothing is close."""
-    found = difflib.get_close_matches(word, list(candidates), n=1, cutoff=0.6)
+    known = list(candidates)
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.85)
+    # `gsm8k-bench` means gsm8k, however many letters it shares with another.
+    begun = [name for name in known if len(name) > 3 and word.startswith((f"{name}-", f"{name}_"))]
+    found = close or begun or difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return found[0] if found else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from servesweep.recipe.problems import listed
 from servesweep.recipe.section import Section, Words, fault
@@ -25,6 +25,9 @@ class ProfiledSteps(Section):
         return self
 
 
+TEXT_OR_LIST = WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
+
+
 def _arguments(value: Any) -> Any:
     return value.split() if isinstance(value, str) else value
 
@@ -33,7 +36,7 @@ class ProfilingSection(Section):
     """Which profiler, and for each role when."""
 
     type: Literal["none", "nsys", "nsys-time", "torch"] = Field(default="none", description="The profiler.")
-    extra_nsys_args: Annotated[Words, BeforeValidator(_arguments)] = Field(
+    extra_nsys_args: Annotated[Words, BeforeValidator(_arguments), TEXT_OR_LIST] = Field(
         default=(), description="Further arguments of nsys, as text or a list."
     )
     prefill: ProfiledSteps | None = Field(default=None, description="Steps of prefill workers.")

@@ -25,6 +25,7 @@ from servesweep.recipe.slurm import SlurmSection
 from servesweep.recipe.telemetry import TelemetrySection
 
 SCHEMA = 2
+REPLICAS_ONLY = ("nodes_per_replica", "framework_args", "pre_launch", "router", "router_args")
 
 
 class Recipe(Section):
@@ -47,9 +48,16 @@ class Recipe(Section):
         default=None,
         description="The engine's command-line arguments, free-form; nothing is inferred or added.",
     )
-    router: Literal["none", "sglang"] | None = Field(
+    pre_launch: Words | None = Field(
+        default=None, description="Shell commands run on each node of a replica before its engine."
+    )
+    router: Literal["none", "sglang", "opentela"] | None = Field(
         default=None,
-        description="Router over the replicas; with one replica it is left out, and the plan says so.",
+        description="`sglang`: a router over the replicas of this job; with one replica it is left out, and"
+        " the plan says so. `opentela`: each replica joins the mesh of jobs by the cluster's otela_binary.",
+    )
+    router_args: str | None = Field(
+        default=None, description="Further arguments of the router over the replicas."
     )
     resources: ResourcesSection = Field(default_factory=ResourcesSection, description="Facts about the GPUs.")
     slurm: SlurmSection = Field(default_factory=SlurmSection, description="What is asked of the scheduler.")
@@ -119,9 +127,11 @@ class Recipe(Section):
                 "the workers are missing: say roles (prefill and decode, or agg) or replicas", "roles"
             )
         if self.replicas is None:
-            for key in ("nodes_per_replica", "framework_args", "router"):
+            for key in REPLICAS_ONLY:
                 if getattr(self, key) is not None:
                     raise fault(f"{key} belongs to the replicas form: add replicas, or remove it", key)
+        elif self.router_args is not None and self.router != "sglang":
+            raise fault("router_args are arguments of a router: say router: sglang", "router_args")
         elif self.frontend is not None:
             raise fault("frontend belongs to the roles form: with replicas, say router", "frontend")
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from servesweep.recipe.section import Section
+from servesweep.recipe.section import NULL_IS_SAID, Section
 
 
 class ResourcesSection(Section):
@@ -22,4 +22,5 @@ class ResourcesSection(Section):
     het_jobs: bool | None = Field(
         default=None,
         description="A Slurm heterogeneous job for prefill and decode; null: the cluster's use_het_jobs.",
+        json_schema_extra=NULL_IS_SAID,
     )

@@ -11,6 +11,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
+    WithJsonSchema,
     model_serializer,
     model_validator,
 )
@@ -54,8 +55,12 @@ def _environment_name(value: Any) -> str:
     return value
 
 
+# What an editor may take for right; the validators above have the last word.
+TEXT_OR_NUMBER = WithJsonSchema({"type": ["string", "number"]})
+
 Environment = dict[
-    Annotated[str, BeforeValidator(_environment_name)], Annotated[str, BeforeValidator(_environment_value)]
+    Annotated[str, BeforeValidator(_environment_name)],
+    Annotated[str, BeforeValidator(_environment_value), TEXT_OR_NUMBER],
 ]
 
 
@@ -68,8 +73,11 @@ def _option_value(value: Any) -> str:
     raise ValueError(f"expected text, got {shown(value)}")
 
 
-SlurmOptions = dict[str, Annotated[str, BeforeValidator(_option_value)]]
+SlurmOptions = dict[str, Annotated[str, BeforeValidator(_option_value), TEXT_OR_NUMBER]]
 
+
+# Of a field: recipes write its null, to say that the cluster's default holds.
+NULL_IS_SAID: dict[str, Any] = {"x-null": "the cluster's default"}
 
 # A list in the file, an immutable tuple in the model.
 Words = Annotated[tuple[str, ...], Field(strict=False)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from servesweep.recipe.durations import parse_time_limit
 from servesweep.recipe.section import Section
@@ -14,7 +14,9 @@ def _minutes(value: Any) -> int:
     return parse_time_limit(value)
 
 
-TimeLimit = Annotated[int, BeforeValidator(_minutes)]
+TimeLimit = Annotated[
+    int, BeforeValidator(_minutes), WithJsonSchema({"type": ["string", "integer"], "title": "Time limit"})
+]
 
 
 class SlurmSection(Section):

@@ -28,13 +28,21 @@ def start_time(pid: int) -> int | None:
 
 
 def supervisors(results: Path) -> list[Supervising]:
-    """The local runs below a results directory, oldest first, this process excepted."""
+    """The local runs below a results directory, oldest first, this process and who started it excepted."""
     found = []
-    for pid in _pids():
+    for pid in set(_pids()) - set(ancestors(os.getpid())):
         started, directory = start_time(pid), _run_directory(pid)
         if started is not None and directory is not None and directory.parent == results.resolve():
             found.append(Supervising(started, pid, directory))
     return sorted(found)
+
+
+def ancestors(pid: int) -> list[int]:
+    """The parent of a process, its parent, and so on: `timeout 60 servesweep run …` is no run of its own."""
+    found: list[int] = []
+    while len(fields := _stat(pid)) > 1 and (pid := int(fields[1])) > 0 and pid not in found:
+        found.append(pid)
+    return found
 
 
 def marked(root: Path) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -84,6 +85,9 @@ class Deployment(Value):
     public_port: int = Field(description="Port of the public API.")
     request_plane: str = Field(default="tcp", description="How Dynamo's requests reach workers.")
     event_plane: str | None = Field(default=None, description="How Dynamo's events travel; None: its choice.")
+    config_dump: bool = Field(
+        default=True, description="Whether engines write their resolved configuration to the logs."
+    )
     visible_devices: str = Field(
         default="CUDA_VISIBLE_DEVICES", description="Variable that tells a process its GPUs."
     )
@@ -139,6 +143,11 @@ class Deployment(Value):
 def registers(process: ProcessPlace) -> bool:
     """Whether the process makes itself known to Dynamo: what publishes KV events does, and nothing else."""
     return process.kv_events_port is not None
+
+
+def uneven(ranks: Sequence[ProcessPlace]) -> bool:
+    """Whether the processes of a worker have different GPUs on their nodes."""
+    return len({rank.gpus for rank in ranks}) > 1
 
 
 def step_name(process: ProcessPlace) -> str:

@@ -36,6 +36,7 @@ VLLM = PortBlock("VLLM_PORT", 20000, 50)  # follows the Dynamo system port; vLLM
 REPLICA_HTTP = PortBlock("replica HTTP", 8080)
 REPLICA_ROUTER = 30000  # the in-job router over replicas
 OPENTELA = (8092, 8093, 43905)  # OpenTela beside a replica's head
+RAY = 6379  # head of the Ray cluster of a replica over several nodes
 
 # Frontends.
 PUBLIC = 8000  # where clients ask

@@ -113,6 +113,7 @@ def _worker_processes(
             kv_events_port=book.everywhere(KV_EVENTS, node, owner, part.ranks) if part.registers else None,
             dp_rpc_port=dp_rpc,
             dist_init_port=dist_init,
+            data_parallel_ranks=part.ranks,
         )
 
 

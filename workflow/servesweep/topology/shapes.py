@@ -58,7 +58,8 @@ class ProcessPlace:
     """One process of a worker: its node, GPUs and ports. A port is None where the process has none.
 
     `rank` counts the worker's processes (0: the leader); with data parallelism by node it is the first
-    data-parallel rank of the process. `worker_nodes` are all nodes of the worker, the leader's first.
+    data-parallel rank of the process, which runs `data_parallel_ranks` of them. `worker_nodes` are all nodes
+    of the worker, the leader's first.
     """
 
     mode: Mode
@@ -76,6 +77,7 @@ class ProcessPlace:
     kv_events_port: int | None = None
     dp_rpc_port: int | None = None
     dist_init_port: int | None = None
+    data_parallel_ranks: int = 1
 
     @property
     def leader(self) -> str:

@@ -1,0 +1,122 @@
+"""`servesweep plan`: recipes planned on the spot, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from servesweep.cli import main
+
+HEAD = "schema: 2\nname: demo\nmodel: {path: /models/m, precision: fp8}\n"
+PD = (
+    "engine: sglang\nresources: {gpus_per_node: 4}\n"
+    "roles: {prefill: {nodes: 1, workers: 2, gpus: 2, env: {A: a b}},"
+    " decode: {nodes: 2, workers: 1, gpus: 8}}\n"
+    "benchmark: {type: sa-bench, isl: 8, osl: 8, concurrencies: [1, 4, 4]}\n"
+)
+SITE = "default_partition: batch\ndefault_time_limit: 90\nenvironment: {HF_HUB_OFFLINE: 1}\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(tmp_path)
+    Path("cluster.yaml").write_text(SITE)
+
+    def call(*words: str, **files: str) -> Result:
+        for name, text in files.items():
+            Path(f"{name}.yaml").write_text(text)
+        return CliRunner().invoke(main, ["plan", *words])
+
+    return call
+
+
+def test_an_object_a_line_with_keys_that_stay(run) -> None:  # type: ignore[no-untyped-def]
+    result = run("a.yaml", "b.yaml", "--cluster", "cluster.yaml", "--json", a=HEAD + PD, b=HEAD + PD)
+    assert result.exit_code == 0, result.output
+    first, second = map(json.loads, result.stdout.splitlines())
+    assert (first["id"], second["id"]) == ("a", "b")
+    assert list(first) == [
+        "id", "recipe", "variant", "name", "engine", "frontend", "served_model", "nodes", "placement",
+        "topology", "workers", "frontends", "services", "benchmark", "slurm", "gpu_hours", "settings",
+        "warnings", "unsupported",
+    ]  # fmt: skip
+    assert first["nodes"] == ["n0", "n1", "n2"]
+    assert first["placement"] == {"frontend": "n0", "benchmark": "n0", "services": {"etcd": ["n0"]}}
+    assert [(w["role"], w["index"], w["nodes"], w["gpus"]) for w in first["workers"]] == [
+        ("prefill", 0, ["n0"], {"n0": [0, 1]}),
+        ("prefill", 1, ["n0"], {"n0": [2, 3]}),
+        ("decode", 0, ["n1", "n2"], {"n1": [0, 1, 2, 3], "n2": [0, 1, 2, 3]}),
+    ]
+    leader, follower = first["workers"][2]["processes"]
+    assert leader["ports"] == {
+        "http": 6100, "bootstrap": None, "system": 7502, "kv_events": 5552, "nixl": 5402,
+    }  # fmt: skip
+    assert (follower["node"], follower["rank"], follower["ports"]["http"]) == ("n2", 1, None)
+    assert "--node-rank 1" in " ".join(follower["argv"])
+    assert first["frontends"][0]["port"] == 8000
+    assert first["benchmark"]["url"] == "http://ip-n0:8000"
+    assert [point["id"] for point in first["benchmark"]["points"]] == ["c1", "c4"]
+    assert first["warnings"] == ["the point c4 is given 2 times and measured once"]
+    assert first["slurm"]["sbatch"] == [
+        "-p batch", "-t 90", "--nodes=3", "--ntasks-per-node=2", "--cpus-per-task=2", "--gpus-per-node=4",
+    ]  # fmt: skip
+    assert first["gpu_hours"] == 3 * 4 * 1.5
+
+
+def test_the_same_twice_is_the_same_to_the_byte(run) -> None:  # type: ignore[no-untyped-def]
+    shown = [run("a.yaml", "--json", a=HEAD + PD).stdout for _ in range(2)]
+    assert shown[0] == shown[1] != ""
+
+
+def test_the_page_tells_everything(run) -> None:  # type: ignore[no-untyped-def]
+    text = run("a.yaml", "--cluster", "cluster.yaml", a=HEAD + PD).stdout
+    for line in (
+        "a  sglang under dynamo: 2 prefill x 2 GPU + 1 decode x 8 GPU, model m",
+        "  n0      head, etcd, prefill_0[0-1], prefill_1[2-3], frontend_0, client",
+        "  sbatch  -p batch -t 90 --nodes=3 --ntasks-per-node=2 --cpus-per-task=2 --gpus-per-node=4",
+        "  asked   at most 18 GPU-hours",
+        "  env     cluster file: HF_HUB_OFFLINE=1",
+        "  env     roles.prefill: A='a b'",
+        "  prefill_1  on n0, http 6132, bootstrap 7201, system 7501, kv_events 5551, nixl 5401",
+        "  note    the point c4 is given 2 times and measured once",
+        "1 configuration, 2 points, at most 18 GPU-hours in all",
+    ):
+        assert line in text.splitlines(), line
+
+
+def test_a_value_set_from_outside_is_told(run) -> None:  # type: ignore[no-untyped-def]
+    words = ("a.yaml", "--set", "roles.prefill.workers=1", "--json")
+    shown = json.loads(run(*words, a=HEAD + PD).stdout)
+    assert shown["topology"]["num_prefill"] == 1
+    assert shown["settings"] == ["roles.prefill.workers=1"]
+
+
+def test_what_cannot_be_run_is_planned_and_told(run) -> None:  # type: ignore[no-untyped-def]
+    body = "engine: sglang\nroles: {agg: {nodes: 1, restart: always}}\npost_eval: {command: [x]}\n"
+    shown = json.loads(run("a.yaml", "--json", a=HEAD + body).stdout)
+    assert shown["unsupported"] == [
+        "roles.agg.restart: relaunching a worker", "post_eval: a command after the load",
+    ]  # fmt: skip
+    assert "  cannot  roles.agg.restart: relaunching a worker" in run("a.yaml").stdout
+
+
+def test_faults_of_all_files_are_told_and_nothing_else(run) -> None:  # type: ignore[no-untyped-def]
+    result = run("a.yaml", "b.yaml", "none.yaml", a=HEAD + "engine: x\n", b=HEAD + PD + "x: 1\n")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "none.yaml: no such recipe: no file, no directory, no pattern that matches\n"
+    result = run("a.yaml", "b.yaml")
+    assert "Traceback" not in result.output
+    assert [line.split(":")[0] for line in result.stderr.splitlines()] == ["a.yaml", "b.yaml"]
+
+
+def test_a_directory_of_recipes_and_one_of_results(run) -> None:  # type: ignore[no-untyped-def]
+    for name in ("one", "two"):
+        Path("recipes").mkdir(exist_ok=True)
+        Path(f"recipes/{name}.yaml").write_text(HEAD + PD)
+    assert run("recipes").stdout.count("model m") == 2
+    assert run("empty").exit_code == 1
+    Path("results").mkdir()
+    assert (run().exit_code, run().stdout, run("results").stdout) == (0, "", "")

@@ -1,0 +1,64 @@
+"""Options that every benchmark type takes, and the readings of load levels."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from servesweep.recipe.problems import shown
+from servesweep.recipe.section import Section
+
+
+class SharedOptions(Section):
+    """What a recipe may say whatever its type; read for compatibility where the type has no use for it."""
+
+    aiperf_package: str | None = Field(default=None, description="Version of aiperf that a type installs.")
+    aiperf_args: dict[str, Any] = Field(default_factory=dict, description="Further arguments of aiperf.")
+    stream_output: bool | None = Field(default=None, description="Show the client's output as it comes.")
+
+
+def _levels(value: Any) -> list[int]:
+    """Read `4`, `"1x2x4"`, `[1, 2, 4]` or `["1", "2"]`."""
+    words = value.split("x") if isinstance(value, str) else value if isinstance(value, list) else [value]
+    if not words:
+        raise ValueError("at least one concurrency is needed")
+    levels = [_positive(word) for word in words]
+    if None in levels:
+        wrong = next(word for word, level in zip(words, levels, strict=True) if level is None)
+        raise ValueError(
+            f"expected whole numbers from 1, as a list or as text like 1x2x4, got {shown(wrong)}"
+        )
+    return [level for level in levels if level is not None]
+
+
+def _positive(word: Any) -> int | None:
+    if isinstance(word, bool):
+        return None
+    if isinstance(word, str):
+        word = int(word) if word.strip().isdigit() else 0
+    return word if isinstance(word, int) and word >= 1 else None
+
+
+def _rates(value: Any) -> list[float]:
+    """Read `inf`, `2.5`, `"2.5"` or a list of them."""
+    rates = []
+    for word in value if isinstance(value, list) else [value]:
+        try:
+            rate = math.nan if isinstance(word, bool) else float(word)
+        except (TypeError, ValueError):
+            rate = math.nan
+        if not rate > 0:
+            raise ValueError(f"expected inf or requests per second above 0, got {shown(word)}")
+        rates.append(rate)
+    if not rates:
+        raise ValueError("at least one request rate is needed")
+    return rates
+
+
+WRITTEN = {"type": ["string", "number"]}
+ONE_OR_MORE = WithJsonSchema({"anyOf": [WRITTEN, {"type": "array", "items": WRITTEN, "minItems": 1}]})
+
+Levels = Annotated[list[int], BeforeValidator(_levels), ONE_OR_MORE]
+Rates = Annotated[list[float], BeforeValidator(_rates), ONE_OR_MORE]
