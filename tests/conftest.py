@@ -23,6 +23,8 @@ SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 LINES = {"e2e_local": "this machine", "browser": "this machine", "cluster": "the cluster"}
 
 
+# First: pytest-xdist reads the groups in the same hook.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep each line of tests on one worker of pytest-xdist."""
     for item in items:
