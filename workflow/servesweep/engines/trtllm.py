@@ -32,6 +32,9 @@ def _binding(value: Any) -> Any:
     raise ValueError(f"expected true, false or local, got {shown(value)}")
 
 
+Dumper: Any = yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper
+
+
 class TrtllmOptions(Section):
     """Engine-wide options of TensorRT-LLM."""
 
@@ -89,7 +92,7 @@ class Trtllm(Engine):
         return Command(
             argv=(*_own_devices(process, deployment), *words, *worker.extra_args),
             env=_environment(process, deployment),
-            files={f"{deployment.binding.logs}/{name}": yaml.safe_dump(dict(worker.args), sort_keys=False)},
+            files={f"{deployment.binding.logs}/{name}": engine_file(worker.args)},
         )
 
     def environment(
@@ -111,6 +114,12 @@ class Trtllm(Engine):
             "engine.sequential_node_start: starting workers in turns": options.sequential_node_start > 0,
         }
         return [what for what, wanted in asked.items() if wanted]
+
+
+def engine_file(args: Mapping[str, Any]) -> str:
+    """The role's arguments as the engine's YAML file."""
+    # libyaml's emitter writes the same ten times as fast: a sweep has a file for each of many workers.
+    return str(yaml.dump(dict(args), Dumper=Dumper, sort_keys=False))
 
 
 def _options(worker: WorkerSpec) -> TrtllmOptions:

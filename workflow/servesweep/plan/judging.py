@@ -48,7 +48,7 @@ def plan_configuration(configuration: Configuration, settings: tuple[str, ...] =
         }
     )
     notes = dict.fromkeys([*plan.notes, *_notes(plan, recipe, cluster)])
-    return plan.model_copy(update={"notes": tuple(notes), "unsupported": unsupported(plan)})
+    return plan.model_copy(update={"notes": tuple(notes), "unsupported": unsupported(plan, roles)})
 
 
 def standing(service: PlannedService, plan: Plan) -> tuple[str, ...]:

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 
 from servesweep.benchmarks import BENCHMARKS
 from servesweep.plan.plan import Plan
+from servesweep.plan.roles import Role
+from servesweep.services import SERVICES
 
-EVENTS_FLAG = "--kv-events-config"
+EVENTS_FLAGS = ("--kv-events-config", "--publish-events-and-metrics")
 
 
-def unsupported(plan: Plan) -> tuple[str, ...]:
+def unsupported(plan: Plan, roles: list[Role]) -> tuple[str, ...]:
     """One sentence for each feature that a run would have to leave out; none is left out silently."""
-    return tuple(dict.fromkeys([*_roles(plan), *_services(plan), *_job(plan)]))
+    engines = [feature for role in roles for feature in role.engine.unsupported(role.options)]
+    return tuple(dict.fromkeys([*_roles(plan), *engines, *_services(plan), *_job(plan)]))
 
 
 def _roles(plan: Plan) -> Iterator[str]:
@@ -21,7 +24,7 @@ def _roles(plan: Plan) -> Iterator[str]:
         if role.restart.policy != "never":
             yield f"roles.{mode}.restart: relaunching a worker"
         argv = [step.command.argv for step in plan.steps if step.kind == "worker" and step.mode == mode]
-        if role.kv_events is not None and not any(EVENTS_FLAG in words for words in argv):
+        if role.kv_events is not None and not any(flag in words for words in argv for flag in EVENTS_FLAGS):
             yield f"roles.{mode}.kv_events: cache events of the engine {plan.engine}"
         if role.sidecar or (role.sidecar is None and recipe.dynamo.sidecar):
             yield f"roles.{mode}.sidecar: a sidecar beside each worker"
@@ -30,9 +33,9 @@ def _roles(plan: Plan) -> Iterator[str]:
 def _services(plan: Plan) -> Iterator[str]:
     started = {step.name for step in plan.steps if step.kind == "service"}
     for service in plan.services:
-        if service.external is not None:
-            yield f"services.{service.name}.external: a service that runs elsewhere"
-        elif service.name not in started:
+        if service.external is not None and service.type in SERVICES:
+            continue  # workers and frontends are told its address
+        if service.name not in started:
             told = "implied" if service.implied else "declared"
             yield f"services.{service.name}: the {told} service of the type {service.type}"
     for section in plan.resolved.services:
