@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 
+@lru_cache(maxsize=10_000)
 def kebab(name: str) -> str:
     """One spelling for `mem_fraction_static` and `mem-fraction-static`."""
     return name.replace("_", "-")

@@ -6,8 +6,10 @@ The role's arguments are the engine's own YAML file. Source of the flags: `dynam
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 import yaml
@@ -118,8 +120,13 @@ class Trtllm(Engine):
 
 def engine_file(args: Mapping[str, Any]) -> str:
     """The role's arguments as the engine's YAML file."""
-    # libyaml's emitter writes the same ten times as fast: a sweep has a file for each of many workers.
-    return str(yaml.dump(dict(args), Dumper=Dumper, sort_keys=False))
+    return _yaml(json.dumps(args))
+
+
+@lru_cache(maxsize=64)
+def _yaml(text: str) -> str:
+    """JSON as YAML: the workers of a role share one file, and libyaml's emitter is the fast one."""
+    return str(yaml.dump(json.loads(text), Dumper=Dumper, sort_keys=False))
 
 
 def _options(worker: WorkerSpec) -> TrtllmOptions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -33,6 +34,12 @@ class CoreLoader(_Base):  # type: ignore[misc]
 
     yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - PyYAML's own protocol
 
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+        """The tag of a node; plain scalars are few words often repeated, so theirs are remembered."""
+        if kind is yaml.ScalarNode and implicit[0]:
+            return plain_tag(value)
+        return super().resolve(kind, value, implicit)
+
 
 for _name, _pattern, _first in (
     ("null", NULL, ["~", "n", "N", ""]),
@@ -43,6 +50,15 @@ for _name, _pattern, _first in (
     ("merge", re.compile("<<"), ["<"]),
 ):
     CoreLoader.add_implicit_resolver(TAG + _name, re.compile(rf"(?:{_pattern.pattern})\Z"), _first)
+
+
+@lru_cache(maxsize=20_000)
+def plain_tag(value: str) -> str:
+    """The tag of a scalar without quotes."""
+    for tag, pattern in CoreLoader.yaml_implicit_resolvers.get(value[:1], ()):
+        if pattern.match(value):
+            return str(tag)
+    return f"{TAG}str"
 
 
 def compose(text: str) -> yaml.Node | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -53,14 +54,22 @@ def _empty_keys(model: type[BaseModel], data: Any) -> Iterator[KeyPath]:
     """Keys of sections that have no value: a forgotten one must not pass as the default."""
     if not isinstance(data, dict):
         return
-    for name, field in model.model_fields.items():
-        key = field.alias or name
+    for key, null_is_fine, inner in _keys(model):
         if key not in data:
             continue
-        if data[key] is None and not allows_nothing(field):
+        if data[key] is None and not null_is_fine:
             yield (key,)
-        elif (inner := model_in(field.annotation)) is not None:
+        elif inner is not None:
             yield from ((key, *path) for path in _empty_keys(inner, data[key]))
+
+
+@cache
+def _keys(model: type[BaseModel]) -> list[tuple[str, bool, type[BaseModel] | None]]:
+    """Of each key of a model: its name, whether null says something, the model below it."""
+    return [
+        (field.alias or name, allows_nothing(field), model_in(field.annotation))
+        for name, field in model.model_fields.items()
+    ]
 
 
 def _path(variant: Variant, prefix: KeyPath, detail: ErrorDetails) -> KeyPath:
