@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from servesweep.migration.migrate import migrate_text
+from servesweep.plan.json_schema import recipe_schema
 from servesweep.plan.plan import Plan, plan_text
 from servesweep.plan.plan_object import plan_object
 from servesweep.plan.plan_page import plan_page
 from servesweep.plan.sweep import RecipeFile, read_recipe_file
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import RecipeError
+from servesweep.recipe.source import parse
 
 # Longer than the patience of the most patient recipe.
 SITE = Cluster(container_runtime="pyxis", default_time_limit="08:00:00")  # type: ignore[arg-type]
@@ -99,6 +102,14 @@ def test_every_plan_can_be_read_by_a_person_and_a_program(plans: dict[str, tuple
             )
             assert plan_page(plan).startswith(plan.configuration)
             assert Plan.model_validate_json(plan_text(plan)) == plan
+
+
+def test_an_editor_accepts_what_is_accepted(corpus: Path, plans: dict[str, tuple[list[Plan], str]]) -> None:
+    """The JSON Schema and the models say the same of every real recipe."""
+    schema = Draft202012Validator(recipe_schema())
+    for name, (_, told) in plans.items():
+        text = migrate_text((corpus / "recipes" / name).read_text(), name).text
+        assert schema.is_valid(parse(text, name).data) == (not told), name
 
 
 def test_duplicates_are_told(plans: dict[str, tuple[list[Plan], str]]) -> None:

@@ -94,7 +94,9 @@ class TestResources:
         )
         plan = read.plan(PD + "resources: {het_jobs: true}\n")
         assert (plan.slurm.nodes, plan.topology.total_nodes) == (1, 3)
-        assert plan.slurm.slurm_extra == "--gpus-per-node=8 : -N2 -t60 --gpus-per-node=8"
+        assert plan.slurm.slurm_extra == (
+            "--gpus-per-node=8 : -N2 -t60 --ntasks-per-node=2 -c4 --gpus-per-node=8"
+        )
         # The cluster's default leaves alone what cannot be one; the recipe's word is refused.
         assert het not in read.plan(AGG, use_het_jobs=True).slurm.slurm_extra.split()
         assert "resources.het_jobs" in read.refusal(AGG + "resources: {het_jobs: true}\n")

@@ -130,3 +130,18 @@ def test_directives_of_the_cluster_file_lie_under_the_recipe_s(plan: Planner) ->
 def test_a_fault_of_the_cluster_file_is_told_as_such(complaint: Callable[..., str]) -> None:
     found = complaint(AGG, default_sbatch_directives={"output": "x"})
     assert found.startswith("demo.yaml:1: sbatch_directives.output: the cluster file's default: the workflow")
+
+
+def test_both_components_of_a_heterogeneous_job_ask_the_same(plan: Planner) -> None:
+    slurm = plan(
+        "engine: sglang\nroles: {prefill: {nodes: 1}, decode: {nodes: 2}}\nresources: {het_jobs: true}\n"
+        'sbatch_directives: {constraint: "a100&ib", qos: high, mem: 64G, account: lab, exclusive: ""}\n'
+    ).slurm
+    words = sbatch(slurm)
+    cut = words.index(":")
+    assert words[cut + 1 :] == [
+        "-N2", "-Alab", "-pbatch", "-Ca100&ib", "--qos=high", "--mem=65536", "-t60", "--ntasks-per-node=2",
+        "-c4", "--gpus-per-node=8", "--exclusive",
+    ]  # fmt: skip
+    assert words[words.index("-C") + 1] == "a100&ib"
+    assert "--nodes=1" in words[:cut]

@@ -56,19 +56,18 @@ def digest(*parts: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def configuration_digest(recipe: Recipe, cluster: Cluster, files: dict[str, str]) -> str:
-    """Identity of a configuration: what it resolves to, and the version of its results."""
-    return digest(_data(recipe), _site(recipe, cluster), files, RESULT_SCHEMA)
+def digests(recipe: Recipe, cluster: Cluster, files: dict[str, str]) -> tuple[str, str]:
+    """Identities of a configuration, and of its deployment.
 
-
-def deployment_digest(recipe: Recipe, cluster: Cluster, files: dict[str, str]) -> str:
-    """Identity of what is measured: the configuration without its load, its patience and its labels."""
-    kept = {
-        key: value for key, value in _data(recipe).items() if key not in ("benchmark", "health_check", "name")
-    }
+    Returns:
+        what it resolves to, and the version of its results; what is measured, which is the same without the
+        load, the patience and the labels.
+    """
+    data, site = _data(recipe), _site(recipe, cluster)
+    kept = {key: value for key, value in data.items() if key not in ("benchmark", "health_check", "name")}
     kept["slurm"] = {key: value for key, value in kept.get("slurm", {}).items() if key != "time_limit"}
-    site = {key: value for key, value in _site(recipe, cluster).items() if key not in PATIENCE}
-    return digest(kept, site, files, RESULT_SCHEMA)
+    facts = {key: value for key, value in site.items() if key not in PATIENCE}
+    return digest(data, site, files, RESULT_SCHEMA), digest(kept, facts, files, RESULT_SCHEMA)
 
 
 def _site(recipe: Recipe, cluster: Cluster) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def describe(plan: Plan) -> str:
         f"  points  {', '.join(point.id for point in plan.points)}",
     ]
     if plan.launcher == "slurm":
-        asked = f"{slurm.nodes} node{'s' if slurm.nodes > 1 else ''}, {slurm.runtime} min"
+        asked = f"{len(plan.nodes)} node{'s' if len(plan.nodes) > 1 else ''}, {slurm.runtime} min"
         asked += f", partition {slurm.slurm_partition}" if slurm.slurm_partition else ""
         asked += f", account {slurm.slurm_account}" if slurm.slurm_account else ""
         lines.append(f"  slurm   {asked}, {slurm.slurm_extra}".rstrip(", "))

@@ -34,18 +34,28 @@ def slurm_request(
     account = recipe.slurm.account or asked.account or cluster.default_account
     partition = recipe.slurm.partition or asked.partition or cluster.default_partition
     runtime = recipe.slurm.time_limit or asked.minutes or cluster.default_time_limit
+    cpus = -(-_cpus(asked, cluster, gpus_per_node) // FEWEST_TASKS)
+    memory = None if asked.whole_memory else asked.mem_mb or cluster.mem_mb_per_node
     words = _words(asked, cluster, gpus_per_node, het[0] if het else nodes)
     if het is not None:
-        own = [f"-A{account}"] * bool(account) + [f"-p{partition}"] * bool(partition)
-        # Attached, without a space: apart they are options that the executor owns.
-        second = [":", f"-N{het[1]}", *map(shlex.quote, own), f"-t{runtime}"]
-        words += [*second, *_words(asked, cluster, gpus_per_node, het[1])]
+        # Attached, or broken by quotes: written plainly they are options that the executor owns.
+        own = {
+            "-A": account,
+            "-p": partition,
+            "-C": asked.constraint,
+            "--qos''=": asked.qos,
+            "--mem''=": memory,
+        }
+        second = [f"{option}{shlex.quote(str(value))}" for option, value in own.items() if value]
+        tasks = [f"--ntasks-per-node={FEWEST_TASKS}", f"-c{cpus}"]
+        words += [":", f"-N{het[1]}", *second, f"-t{runtime}", *tasks]
+        words += _words(asked, cluster, gpus_per_node, het[1])
     return SlurmRequest(
         nodes=het[0] if het else nodes,
         tasks_per_node=FEWEST_TASKS,
-        cpus_per_task=-(-_cpus(asked, cluster, gpus_per_node) // FEWEST_TASKS),
+        cpus_per_task=cpus,
         runtime=runtime,
-        mem_mb=None if asked.whole_memory else asked.mem_mb or cluster.mem_mb_per_node,
+        mem_mb=memory,
         slurm_account=account,
         slurm_partition=partition,
         slurm_extra=" ".join(words),

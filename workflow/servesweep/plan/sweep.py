@@ -17,9 +17,8 @@ from pydantic import ValidationError
 from servesweep.benchmarks import BENCHMARKS
 from servesweep.plan.configuration import (
     Configuration,
-    configuration_digest,
     configuration_id,
-    deployment_digest,
+    digests,
 )
 from servesweep.plan.judging import plan_configuration
 from servesweep.plan.plan import Plan
@@ -178,14 +177,15 @@ def _with_settings(variant: Variant, settings: Iterable[str]) -> Variant:
 def _configuration(recipe: RecipeFile, variant: Variant, cluster: Cluster, root: Path) -> Configuration:
     model = _with_site_defaults(read_recipe(variant), cluster)
     files = _named_files(model)
+    own, deployment = digests(model, cluster, files)
     return Configuration(
         id=configuration_id(recipe.path, root, variant.suffix),
         recipe_file=recipe.path,
         variant=variant,
         recipe=model,
         cluster=cluster,
-        digest=configuration_digest(model, cluster, files),
-        deployment_digest=deployment_digest(model, cluster, files),
+        digest=own,
+        deployment_digest=deployment,
     )
 
 
