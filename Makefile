@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 EXTRAS := dynamo,sglang-router,vllm-router,test
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint pins.txt
 
-.PHONY: demo test lint cluster cluster-down pins clean
+.PHONY: demo test lint bench cluster cluster-down pins clean
 
 demo: $(VENV)/.core ## Run the demo sweep on this machine and print the table
 	$(BIN)/snakemake --quiet all
@@ -19,6 +19,9 @@ lint: $(VENV)/.all ## Formatters, linters, type checker
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/mypy
 	$(BIN)/pytest -q tests/unit/test_snakemake_lint.py
+
+bench: $(VENV)/.all ## How long planning takes, in ratios
+	$(BIN)/python tests/bench/planning.py
 
 cluster: ## A real four-node Slurm on this machine, to try `snakemake --profile cluster` (root, Debian)
 	tests/cluster/slurm-cluster up --install

@@ -37,7 +37,10 @@ BARE = """
 IDS = [f"c{{n}}" for n in range({count})]
 RECIPES = [f"r{{n}}" for n in range({recipes})]
 rule all:
-    input: expand("results/{{c}}/run.json", c=IDS), expand("results/{{c}}/recipe.lock.yaml", c=IDS), "results/summary.csv"
+    input:
+        expand("results/{{c}}/run.json", c=IDS),
+        expand("results/{{c}}/recipe.lock.yaml", c=IDS),
+        "results/summary.csv",
 rule validate:
     output: "results/.validated/{{r}}.json"
     log: "results/.validated/{{r}}.log"
@@ -112,8 +115,8 @@ def planning_the_corpus(work: Path) -> None:
         print(f"corpus not found: {CORPUS}")
         return
     migrated = work / "migrated"
-    subprocess.run([PYTHON, "-m", "servesweep", "migrate", str(CORPUS / "recipes"), "--output", str(migrated)],
-                   check=False, capture_output=True)  # fmt: skip
+    words = [PYTHON, "-m", "servesweep", "migrate", str(CORPUS / "recipes"), "--output", str(migrated)]
+    subprocess.run(words, check=False, capture_output=True)
     reading = (
         "import sys, yaml, pathlib\n"
         "for f in pathlib.Path(sys.argv[1]).rglob('*.yaml'): yaml.load(f.read_bytes(), yaml.CSafeLoader)"
@@ -168,8 +171,8 @@ def main() -> None:
         many = {f"grid{n}.yaml": grid(1, 4, 5) for n in range(50)}
         files = project(work / "files", many)
         began = time.perf_counter()
-        subprocess.run([SNAKEMAKE, "plan", "--quiet", "all", "--config", "recipes=config/recipes"], cwd=files, check=True,
-                       capture_output=True)  # fmt: skip
+        words = [SNAKEMAKE, "plan", "--quiet", "all", "--config", "recipes=config/recipes"]
+        subprocess.run(words, cwd=files, check=True, capture_output=True)
         print(f"validating 1,000 from 50 {time.perf_counter() - began:6.2f} s   on {os.cpu_count()} cores")
     finally:
         shutil.rmtree(work, ignore_errors=True)

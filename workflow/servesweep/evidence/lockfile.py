@@ -59,6 +59,7 @@ def lock_section(files: RunFiles, plan: Plan) -> dict[str, Any]:
             "gpus_per_node": plan.topology.gpus_per_node,
         },
         "resolved": {"model_path": plan.deployment.model_path, "log_dir": str(files.logs)},
+        "settings": list(plan.settings),
         "notes": list(plan.notes),
         "resource_snapshot": read_json(files.logs / "resource_snapshot.json") or None,
         "failure": read_json(files.failure).get("message"),

@@ -61,6 +61,24 @@ class Allocation(Value):
         return {"no_proxy": told, "NO_PROXY": told}
 
 
+def comment_job(allocation: Allocation, name: str, comment: str | None) -> None:
+    """Put the recipe's name and its own comment on the job, behind the executor's comment.
+
+    The job's name is the executor's run id, so this is what `squeue -o %k` shows of the recipe. A job
+    without it is none the worse: a refusal is ignored.
+    """
+    if allocation.job_id is None:
+        return
+    shown = subprocess.run(
+        ["squeue", "--noheader", f"--jobs={allocation.job_id}", "--format=%k"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    first = shown.stdout.strip().partition(" ")[0]
+    told = " ".join(word for word in (first if first != "(null)" else "", name, comment or "") if word)
+    words = ["scontrol", "update", f"jobid={allocation.job_id}", f"comment={told}"]
+    subprocess.run(words, capture_output=True, check=False)
+
+
 def find_allocation(launcher: Literal["local", "slurm"], nodes: list[str]) -> Allocation:
     """Find the hosts for the plan's nodes: this machine, or those of the Slurm job around us.
 

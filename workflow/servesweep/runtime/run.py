@@ -18,7 +18,7 @@ from servesweep.evidence.points import gate_is_open, open_points, read_json, set
 from servesweep.evidence.snapshot import write_snapshot
 from servesweep.plan.plan import Plan, plan_text, read_plan
 from servesweep.plan.render import rebind
-from servesweep.runtime.allocation import AllocationError, find_allocation, stopped_by
+from servesweep.runtime.allocation import AllocationError, comment_job, find_allocation, stopped_by
 from servesweep.runtime.launchers import launcher_of
 from servesweep.runtime.nested import run_nested_workflow
 from servesweep.runtime.outcome import clear_earlier_attempt, sentence, verdict, write_failure, write_record
@@ -126,6 +126,7 @@ class _Run:
         allocation = find_allocation(self.launcher, [node.name for node in self.plan.nodes])
         os.environ.update(allocation.past_the_proxy())
         await take_over(files, allocation, self.say)
+        comment_job(allocation, self.plan.name, self.plan.slurm.comment)
         clear_earlier_attempt(files, self.plan)
         for point in set_aside_stale(files, self.plan):
             self.say(f"the earlier result of {point} does not count any more: it is measured again")

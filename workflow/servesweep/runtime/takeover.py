@@ -62,7 +62,11 @@ def _submitted_for_the_same(mine: str) -> set[str]:
     The comment names rule and wildcards. A waiting job has left no file yet: only Slurm knows of it.
     """
     lines = _run("squeue", "--noheader", "--me", "--format=%A|%Z|%k").stdout.splitlines()
-    queue = {job: (directory, comment) for job, directory, comment in (line.split("|", 2) for line in lines)}
+    # What follows the executor's comment is the recipe's own, which a waiting job does not have yet.
+    queue = {
+        job: (directory, comment.partition(" ")[0])
+        for job, directory, comment in (line.split("|", 2) for line in lines)
+    }
     purpose = queue.get(mine, ("", ""))
     if purpose[1] in ("", "(null)"):
         return set()
