@@ -190,7 +190,7 @@ def test_the_lockfile_tells_job_and_nodes(seen: Any, name: str) -> None:
 def test_nothing_is_left_on_any_node(seen: Any, cluster: Any) -> None:
     cluster.nothing_is_left(seen.sweep.project.root)
     jobs = [job(seen, name) for name in STEPS]
-    assert not [path for number in jobs for path in Path("/tmp").glob(f"servesweep-{number}*")]
+    assert not [path for number in jobs if (path := Path(f"/tmp/servesweep-job-{number}")).exists()]
 
 
 def test_the_second_time_there_is_nothing_to_be_done(seen: Any) -> None:

@@ -45,7 +45,8 @@ class Allocation(Value):
 
     def binding(self, logs: Path) -> Binding:
         """What the plan's symbols stand for in this allocation."""
-        scratch = f"/tmp/servesweep-{self.job_id or self.supervisor_pid}"
+        owner = f"job-{self.job_id}" if self.job_id else f"process-{self.supervisor_pid}"
+        scratch = f"/tmp/servesweep-{owner}"
         return Binding(addresses={h.name: h.address for h in self.hosts}, logs=str(logs), scratch=scratch)
 
     def past_the_proxy(self) -> dict[str, str]:
