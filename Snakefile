@@ -28,4 +28,6 @@ onstart:
 
 
 onerror:
-    shell("servesweep report results --sweep results/sweep.json --snakemake-log {log}")
+    shell(
+        "servesweep report results --sweep results/sweep.json --snakemake-log {log:q}"
+    )

@@ -33,6 +33,7 @@ DIFFERENCES = {
     "topology flags": "flags that v1 recipes repeat, and the plan sets, stand once, with the plan's value",
     "served name": "the served name stands once; the mocker is told it too, as the gate looks for it",
     "python": "the router runs under python3, as everything else does",
+    "retries": "routers do not retry: that would hide a worker that fails, and slow the answer of another",
     "mpi": "a frontend is started by pmix only where its image needs MPI: not every Slurm has it",
     "install": "variables that the reference's own installation of Dynamo reads; ours is planned elsewhere",
 }  # fmt: skip
@@ -252,6 +253,9 @@ def reference_frontend(case: Case, row: Row) -> tuple[list[str], Flags]:
     if words[0] == "python":
         case.differs("python")
         words[0] = "python3"
+    if any("launch_router" in word for word in words) and not any("retr" in word for word in words):
+        case.differs("retries")
+        words.append("--disable-retries")
     return command_line(words)
 
 

@@ -1,10 +1,14 @@
 import sys
 from pathlib import Path
+from shlex import quote
 
 from servesweep.plan.plan import read_plan
 
-# This installation's own programs, also where its environment is not activated.
-shell.prefix(f"export PATH={Path(sys.executable).parent}:$PATH; ")
+# This installation's own programs, also where its environment is not activated. A prefix replaces
+# Snakemake's own strict mode, so it says it again.
+shell.prefix(
+    f"set -euo pipefail; export PATH={quote(str(Path(sys.executable).parent))}:$PATH; "
+)
 POINTS = [point.id for point in read_plan(Path("deployment.json")).points]
 
 

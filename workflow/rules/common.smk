@@ -1,10 +1,14 @@
 import sys
 from pathlib import Path
+from shlex import quote
 
 from servesweep.runtime.controller import begin, is_finished, locks_beside, open_table
 
-# This installation's own programs, also where its environment is not activated.
-shell.prefix(f"export PATH={Path(sys.executable).parent}:$PATH; ")
+# This installation's own programs, also where its environment is not activated. A prefix replaces
+# Snakemake's own strict mode, so it says it again.
+shell.prefix(
+    f"set -euo pipefail; export PATH={quote(str(Path(sys.executable).parent))}:$PATH; "
+)
 
 table = open_table(
     config,

@@ -11,11 +11,21 @@ from typing import Literal
 import click
 
 from servesweep import __version__
-from servesweep.evidence.files import RunFiles, write_atomically
+from servesweep.evidence.files import RunFiles, keep_plan, sentence, write_atomically
 from servesweep.migration.command import migrate
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Sentences(click.Group):
+    """Commands whose trouble with the disk is told in one sentence, as every other mistake."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            raise _Fault(sentence(error)) from None
+
+
+@click.group(cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def main() -> None:
     """Benchmark sweeps of LLM serving on Slurm."""
@@ -48,7 +58,9 @@ def validate(
     if missing:
         raise _Fault("\n".join(dict.fromkeys(missing)))
     for plan in plans:
-        write_atomically(RunFiles(results / plan.configuration).plan, plan_text(plan))
+        keep_plan(RunFiles(results / plan.configuration), plan_text(plan), plan.recipe)
+        for note in plan.notes:
+            click.echo(f"{plan.configuration}: {note}")
     if record:
         text = json.dumps(
             {"schema": 1, "configurations": {p.configuration: p.digest for p in plans}}, indent=1
@@ -160,7 +172,7 @@ def benchmark(directory: Path, point: str) -> None:
         words = client_words(files, deployment, allocation, point)
     except NoSuchPointError as error:
         raise _Fault(str(error)) from None
-    become_client(words)
+    become_client(words, Path(allocation.project))
 
 
 @main.command()
@@ -207,8 +219,11 @@ class _Fault(click.ClickException):
 def _configurations(results: Path, sweep: Path | None) -> list[str]:
     from servesweep.evidence.points import read_json
 
-    if sweep is not None and sweep.exists():
-        return [str(name) for name in read_json(sweep).get("configurations", [])]
+    if sweep is not None:
+        listed = read_json(sweep).get("configurations")
+        if not isinstance(listed, list):
+            raise _Fault(f"{sweep}: no list of configurations; a run of snakemake writes it")
+        return [str(name) for name in listed]
     return sorted(path.parent.name for path in results.glob("*/plan.json"))
 
 

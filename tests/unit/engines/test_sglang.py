@@ -81,7 +81,7 @@ def test_grpc_workers_are_named_and_asked_by_grpc(plan: Callable[..., Plan]) -> 
     router = found.steps[-1]
     assert words(router) == (
         "python3 -m sglang_router.launch_router --pd-disaggregation --prefill grpc://ip-n0:6100 7200"
-        " --decode grpc://ip-n1:6100 --host 0.0.0.0 --port 8000"
+        " --decode grpc://ip-n1:6100 --host 0.0.0.0 --port 8000 --disable-retries"
     )
     assert found.steps[0].probe == Probe(kind="tcp", port=6100)
 

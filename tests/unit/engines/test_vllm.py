@@ -126,7 +126,7 @@ def test_a_router_gets_every_part_of_a_data_parallel_worker(plan: Callable[..., 
     assert words(found.steps[-1]) == (
         "python3 -m vllm_router.launch_router --vllm-pd-disaggregation --prefill http://ip-n0:6100 5400"
         " --prefill http://ip-n0:6132 5401 --decode http://ip-n1:6100 --decode http://ip-n2:6100"
-        " --host 0.0.0.0 --port 8000"
+        " --host 0.0.0.0 --port 8000 --disable-retries"
     )
     assert (found.expected.prefill, found.expected.decode) == (2, 2)
 
@@ -135,10 +135,10 @@ def test_a_router_is_told_the_ranks_behind_a_url_where_there_is_one_number(plan:
     role = "{{nodes: 1, args: {{data-parallel-size: {}}}}}"
     roles = f"prefill: {role.format(8)}, decode: {role.format(8)}"
     found = plan(f"engine: vllm\nroles: {{{roles}}}\nfrontend: {{type: vllm-router}}\n")
-    assert words(found.steps[-1]).endswith("--port 8000 --intra-node-data-parallel-size 8")
+    assert words(found.steps[-1]).endswith("--intra-node-data-parallel-size 8 --disable-retries")
     mixed = f"prefill: {role.format(8)}, decode: {{nodes: 1}}"
     found = plan(f"engine: vllm\nroles: {{{mixed}}}\nfrontend: {{type: vllm-router}}\n")
-    assert words(found.steps[-1]).endswith("--port 8000")
+    assert words(found.steps[-1]).endswith("--port 8000 --disable-retries")
 
 
 def test_a_process_a_rank_needs_dynamo(plan: Callable[..., Plan]) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from servesweep.evidence.files import RunFiles
-from servesweep.plan.plan import Plan
+from servesweep.evidence.files import RunFiles, keep_plan
+from servesweep.plan.plan import Plan, plan_text
 from servesweep.plan.sweep import RecipeFile, read_recipe_file
 from servesweep.recipe.cluster import Cluster
 
@@ -39,7 +39,9 @@ def files(plan: Plan) -> RunFiles:
     """Its directory."""
     root = Path("results/demo")
     root.mkdir(parents=True)
-    return RunFiles(root)
+    found = RunFiles(root)
+    keep_plan(found, plan_text(plan), plan.recipe)
+    return found
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from typing import Any
 
 import yaml
 
-from servesweep.evidence.files import RunFiles
+from servesweep.evidence.files import RunFiles, keep_plan
 from servesweep.evidence.lockfile import integrity, recipe_text, write_lockfile
-from servesweep.plan.plan import Plan
+from servesweep.plan.plan import Plan, plan_text
 from servesweep.plan.sweep import RecipeFile, read_recipe_file
 
 METRICS = {
@@ -42,6 +42,14 @@ def test_the_recipe_stands_in_it_as_it_was_written_with_its_comments(plan: Plan,
     path = write_lockfile(files.root, plan)
     assert path == Path("results/demo/recipe.lock.yaml")
     assert path.read_text().startswith(Path("demo.yaml").read_text() + "\nlock:\n")
+
+
+def test_it_holds_the_recipe_that_was_planned_and_not_what_it_became_meanwhile(
+    plan: Plan, files: RunFiles
+) -> None:
+    planned = Path("demo.yaml").read_text()
+    Path("demo.yaml").write_text(planned.replace("1x4x16", "64"))
+    assert write_lockfile(files.root, plan).read_text().startswith(planned + "\nlock:\n")
 
 
 def test_what_came_of_it(plan: Plan, files: RunFiles, keep: Any) -> None:
@@ -108,13 +116,14 @@ def test_a_lockfile_of_a_lockfile_is_the_same_recipe(plan: Plan, files: RunFiles
     Path("again.yaml").write_text(first.read_text())
     ((_, again),) = read_recipe_file(RecipeFile("again.yaml"), plan.cluster, Path())
     assert again.digest == plan.digest
+    keep_plan(files, plan_text(again), again.recipe)
     second = write_lockfile(files.root, again)
     assert second.read_text().count("lock:") == 1
     assert second.read_text().startswith(Path("demo.yaml").read_text())
 
 
 def test_where_the_recipe_is_gone_the_resolved_one_stands_in_it(plan: Plan, files: RunFiles) -> None:
-    Path("demo.yaml").unlink()
+    files.recipe.unlink()
     path = write_lockfile(files.root, plan)
     data = yaml.safe_load(path.read_text())
     assert (data["schema"], data["name"], data["benchmark"]["concurrencies"]) == (2, "demo", "1x4x16")

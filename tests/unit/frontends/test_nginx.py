@@ -55,7 +55,7 @@ def test_several_routers_get_the_same_workers(plan: Callable[..., Plan]) -> None
     router = (
         "python3 -m sglang_router.launch_router --pd-disaggregation --prefill http://ip-n0:6100 7200"
         " --decode http://ip-n1:6100 --decode http://ip-n2:6100 --decode http://ip-n3:6100"
-        " --host 0.0.0.0 --port 8180"
+        " --host 0.0.0.0 --port 8180 --disable-retries"
     )
     assert [words for name, (_, words) in frontends(found).items() if name != "nginx"] == [router] * 3
 

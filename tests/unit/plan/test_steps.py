@@ -102,7 +102,7 @@ def test_sglang_router_over_prefill_and_decode(plan: Planner) -> None:
         "frontend_0": (
             "python3 -m sglang_router.launch_router --pd-disaggregation --prefill http://ip-n0:6100 7200"
             " --decode http://ip-n1:6100 --decode http://ip-n1:6132 --host 0.0.0.0 --port 8000"
-            " --policy round_robin"
+            " --disable-retries --policy round_robin"
         ),
     }  # fmt: skip
     assert places(found)[1:3] == [
@@ -115,7 +115,7 @@ def test_vllm_router_over_two_workers_of_one_node(plan: Planner) -> None:
     found = plan(feature("vllm-router-agg.yaml"), head="")
     assert commands(found)["frontend_0"] == (
         "python3 -m vllm_router.launch_router --worker-urls http://ip-n0:6100 http://ip-n0:6132"
-        " --host 0.0.0.0 --port 8000 --policy round_robin"
+        " --host 0.0.0.0 --port 8000 --disable-retries --policy round_robin"
     )
     assert [step.command.env for step in found.steps] == [
         {**HEAD, "CUDA_VISIBLE_DEVICES": "0,1,2,3"},
@@ -136,7 +136,7 @@ def test_two_replicas_behind_a_router(plan: Planner) -> None:
         "agg_1": replica,
         "frontend_0": (
             "python3 -m sglang_router.launch_router --worker-urls http://ip-n0:8080 http://ip-n1:8080"
-            " --host 0.0.0.0 --port 30000"
+            " --host 0.0.0.0 --port 30000 --disable-retries"
         ),
     }
     assert found.served_model == name
@@ -170,7 +170,7 @@ def test_sglang_replicas_of_two_nodes(plan: Planner) -> None:
         "agg_1_r1": words.format("ip-n2:8300", 1) + own,
         "frontend_0": (
             "python3 -m sglang_router.launch_router --worker-urls http://ip-n0:8080 http://ip-n2:8080"
-            " --host 0.0.0.0 --port 30000"
+            " --host 0.0.0.0 --port 30000 --disable-retries"
         ),
     }
     assert found.steps[0].command.argv[-1] == "A B"
@@ -259,7 +259,7 @@ def test_sglang_over_nodes_behind_its_router(plan: Planner) -> None:
         ),
         "frontend_0": (
             "python3 -m sglang_router.launch_router --pd-disaggregation --prefill http://ip-n0:6100 7200"
-            " --decode http://ip-n1:6100 --host 0.0.0.0 --port 8000"
+            " --decode http://ip-n1:6100 --host 0.0.0.0 --port 8000 --disable-retries"
         ),
     }
     assert [step.command.env for step in found.steps] == [HEAD, HEAD, HEAD, {}]
@@ -282,6 +282,7 @@ def test_vllm_prefill_and_decode_of_one_node_behind_its_router(plan: Planner) ->
         "frontend_0": (
             "python3 -m vllm_router.launch_router --vllm-pd-disaggregation --prefill http://ip-n0:6100 5400"
             " --prefill http://ip-n0:6132 5401 --decode http://ip-n0:6164 --host 0.0.0.0 --port 8000"
+            " --disable-retries"
         ),
     }
     # vLLM is told its devices by a flag, so no variable hides the others from it.

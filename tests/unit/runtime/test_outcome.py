@@ -7,9 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from servesweep.evidence.files import RunFiles
+from servesweep.evidence.files import RunFiles, sentence
 from servesweep.runtime.nested import nested_words
-from servesweep.runtime.outcome import clear_earlier_attempt, sentence, verdict
+from servesweep.runtime.outcome import clear_earlier_attempt, verdict
 
 POINT = SimpleNamespace(id="c1", digest="d")
 PLAN = cast(Any, SimpleNamespace(points=[POINT]))

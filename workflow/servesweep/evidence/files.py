@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,11 @@ class RunFiles:
     def plan(self) -> Path:
         """What is to be run; symbolic."""
         return self.root / "plan.json"
+
+    @property
+    def recipe(self) -> Path:
+        """The recipe file as it was when the plan was made: what the lockfile holds."""
+        return self.root / "recipe.yaml"
 
     @property
     def deployment(self) -> Path:
@@ -77,7 +84,7 @@ def write_atomically(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w") as file:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -87,3 +94,19 @@ def write_atomically(path: Path, text: str) -> None:
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
         raise
+
+
+def keep_plan(files: RunFiles, plan_text: str, recipe: str) -> None:
+    """Write the plan, and beside it its recipe: the file may change while the job waits."""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        write_atomically(files.recipe, Path(recipe).read_text(encoding="utf-8"))
+    write_atomically(files.plan, plan_text)
+
+
+def sentence(error: OSError) -> str:
+    """What the operating system refused, and where."""
+    what = error.strerror or str(error)
+    free = f" ({shutil.disk_usage('.').free} bytes free here)" if error.errno == errno.ENOSPC else ""
+    # A rename names its temporary file first.
+    where = error.filename2 or error.filename
+    return f"{where}: {what}{free}" if where else f"{what}{free}"

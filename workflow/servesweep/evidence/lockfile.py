@@ -33,7 +33,7 @@ def write_lockfile(root: Path, plan: Plan, path: Path | None = None) -> Path:
     files = RunFiles(root)
     lock = lock_section(files, plan)
     lock["integrity"] = integrity(lock)
-    text = recipe_text(Path(plan.recipe), plan)
+    text = recipe_text(files.recipe, plan)
     path = path or root / LOCKFILE
     write_atomically(path, f"{text.rstrip()}\n\n{_yaml({'lock': lock})}")
     return path
@@ -79,7 +79,7 @@ def _result(files: RunFiles, plan: Plan, point: str) -> dict[str, Any]:
 def recipe_text(path: Path, plan: Plan) -> str:
     """The recipe file's own text without an older lock; the resolved recipe where the file is gone."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except OSError:
         return _yaml(plan.resolved.model_dump(mode="json", by_alias=True, exclude_defaults=True))
     return re.sub(r"^lock:.*?(?=^\S|\Z)", "", text, flags=re.MULTILINE | re.DOTALL)

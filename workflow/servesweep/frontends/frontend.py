@@ -85,3 +85,12 @@ def frontend_flags(args: Mapping[str, Any]) -> list[str]:
         if value is not True:
             words += [str(item) for item in (value if isinstance(value, list) else [value])]
     return words
+
+
+def retry_flags(args: Mapping[str, Any]) -> list[str]:
+    """Turn a router's retries off, unless the recipe says something about them.
+
+    A retried request hides a worker that fails, and shows as a slow answer of one that does not.
+    """
+    told = any(kebab(name).startswith(("retry-", "disable-retries")) for name in args)
+    return [] if told else ["--disable-retries"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from servesweep.engines.flags import kebab
-from servesweep.frontends.frontend import Frontend, frontend_flags
+from servesweep.frontends.frontend import Frontend, frontend_flags, retry_flags
 from servesweep.frontends.sglang_router import router_census
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.topology.deployment import Census, Command, Deployment
@@ -38,7 +38,7 @@ class VllmRouter(Frontend):
         else:
             words += ["--worker-urls", *(deployment.url(worker) for worker in deployment.serving("agg"))]
         words += ["--host", "0.0.0.0", "--port", str(port), *_expansion(deployment, section)]
-        return Command(argv=(*words, *frontend_flags(section.args)))
+        return Command(argv=(*words, *retry_flags(section.args), *frontend_flags(section.args)))
 
     def census(self, body: Any) -> Census:
         """Count the workers that the router found healthy, by their type."""

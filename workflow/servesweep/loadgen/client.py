@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import socket
 from time import perf_counter
 
 import aiohttp
@@ -13,6 +14,7 @@ from servesweep.loadgen.sse import EXCERPT, EventStream
 # Python web servers close an idle connection after 5 s (uvicorn's default); one that is dropped here before
 # can never be closed by the server in the moment a request is put on it.
 KEEP_ALIVE_S = 3.0
+QUICKACK = getattr(socket, "TCP_QUICKACK", None)
 HEADERS = {"Content-Type": "application/json", "Accept": "text/event-stream", "Accept-Encoding": "identity"}
 
 
@@ -29,6 +31,18 @@ def open_session(timeout_s: float) -> aiohttp.ClientSession:
     )
 
 
+def _acknowledge_at_once(response: aiohttp.ClientResponse) -> None:
+    """Send TCP acknowledgements without delay (tcp(7), TCP_QUICKACK; Linux takes it back by itself).
+
+    A server that leaves Nagle's algorithm on (sglang-router 0.3.2) holds each token back until the one before
+    is acknowledged. With the kernel's delay of 40 ms the tokens of a short answer would come in one piece.
+    """
+    transport = response.connection.transport if response.connection else None
+    found = transport.get_extra_info("socket") if transport else None
+    if found is not None and QUICKACK is not None:
+        found.setsockopt(socket.IPPROTO_TCP, QUICKACK, 1)
+
+
 async def send(
     session: aiohttp.ClientSession, url: str, body: bytes, record: RequestRecord, stream: EventStream
 ) -> None:
@@ -41,8 +55,10 @@ async def send(
         async with session.post(url, data=body) as response:
             if response.status == 200:
                 read = response.content.readany
+                _acknowledge_at_once(response)
                 while data := await read():
                     stream.feed(data, perf_counter())
+                    _acknowledge_at_once(response)
                 stream.close()
                 record.status, record.detail = outcome(stream)
             else:

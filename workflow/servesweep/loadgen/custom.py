@@ -73,9 +73,17 @@ def read_metrics(path: Path) -> tuple[dict[str, float], list[str]]:
         return {}, [f"{path.name} is not JSON: {error}"]
     if not isinstance(data, dict):
         return {}, [f"{path.name} is not a JSON object"]
-    numbers = {k: v for k, v in data.items() if isinstance(v, int | float) and not isinstance(v, bool)}
-    wrong = sorted(set(data) - {k for k, v in numbers.items() if math.isfinite(v)})
+    numbers = {k: v for k, v in data.items() if _is_number(v)}
+    wrong = sorted(set(data) - set(numbers))
     return numbers, [f"{path.name}: {key} is not a finite number" for key in wrong]
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a finite number; an integer may be too large for one."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 if __name__ == "__main__":

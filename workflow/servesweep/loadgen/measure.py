@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -89,7 +90,10 @@ class _Run:
         saturation = assess(self._reports, summary.metrics["median_itl_ms"])
         reasons = ([self._dead] if self._dead else []) + judge(spec, summary)
         notes = (
-            self._notes + count_notes(spec, summary) + ([saturation.sentence] if saturation.sentence else [])
+            self._notes
+            + count_notes(spec, summary)
+            + stream_notes(self._records)
+            + ([saturation.sentence] if saturation.sentence else [])
         )
         result = PointResult(
             configuration=spec.configuration,
@@ -123,6 +127,16 @@ class _Run:
             ),
         )
         return result, self._records
+
+
+def stream_notes(records: Sequence[RequestRecord]) -> list[str]:
+    """A sentence where answers of several tokens came in one piece: ITL then tells nothing."""
+    several = [record for record in records if record.ok and record.output_tokens > 1]
+    whole = [record for record in several if record.arrivals and record.arrivals[-1] == record.arrivals[0]]
+    if 2 * len(whole) <= len(several) or not several:
+        return []
+    told = f"{len(whole)} of {len(several)} answers came in one piece"
+    return [f"{told}: their TTFT is their E2E latency, and their ITL is 0."]
 
 
 def count_notes(spec: LoadSpec, summary: Summary) -> list[str]:

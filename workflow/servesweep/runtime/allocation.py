@@ -37,6 +37,7 @@ class Allocation(Value):
     hosts: tuple[Host, ...] = Field(description="Hosts, in the order of the plan's nodes.")
     supervisor_host: str = Field(description="Host of the supervising process.")
     supervisor_pid: int = Field(description="Its process id.")
+    project: str = Field(default=".", description="Directory from which relative paths of recipes count.")
     started_at: str = Field(description="UTC time at which it was found.")
 
     def host(self, node: str) -> Host:
@@ -93,6 +94,7 @@ def find_allocation(launcher: Literal["local", "slurm"], nodes: list[str]) -> Al
         hosts=tuple(found),
         supervisor_host=socket.gethostname(),
         supervisor_pid=os.getpid(),
+        project=str(Path.cwd()),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 

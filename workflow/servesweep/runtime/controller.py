@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from servesweep.evidence.files import RunFiles, write_atomically
-from servesweep.evidence.points import read_json
+from servesweep.evidence.files import RunFiles, keep_plan, sentence, write_atomically
+from servesweep.evidence.points import open_points, read_json
 from servesweep.plan.plan import Plan, plan_text
 from servesweep.plan.table import RESULTS, SweepTable, write_sweep_list
 from servesweep.recipe.problems import RecipeError
@@ -34,12 +34,23 @@ def open_table(config: Mapping[str, Any], inside_job: bool, dry_run: bool) -> Sw
         sys.exit(1)
     if not inside_job and not dry_run:
         release_stale_lock()
+        set_aside_false_records(table)
     return table
 
 
 def is_finished(plan: Plan) -> bool:
-    """Whether the configuration, as it is now, has the record of a finished run."""
-    return read_json(RunFiles(RESULTS / plan.configuration).run).get("digest") == plan.digest
+    """Whether the configuration, as it is now, has the record of a finished run, and all that it tells of."""
+    files = RunFiles(RESULTS / plan.configuration)
+    return read_json(files.run).get("digest") == plan.digest and not open_points(files, plan)
+
+
+def set_aside_false_records(table: SweepTable) -> None:
+    """Rename records that are broken, or tell of points that are gone: Snakemake takes any file for one."""
+    for configuration, plan in table.plans.items():
+        record = RunFiles(RESULTS / configuration).run
+        told = read_json(record).get("digest")
+        if record.exists() and told in (None, plan.digest) and not is_finished(plan):
+            record.replace(record.with_name("run.stale.json"))
 
 
 def begin(table: SweepTable, locks: Mapping[Path, str]) -> None:
@@ -47,13 +58,21 @@ def begin(table: SweepTable, locks: Mapping[Path, str]) -> None:
 
     `locks` are those that stood here before Snakemake took its own.
     """
+    try:
+        _begin(table, locks)
+    except OSError as error:
+        print(sentence(error), file=sys.stderr)
+        sys.exit(1)
+
+
+def _begin(table: SweepTable, locks: Mapping[Path, str]) -> None:
     note_controller()
     atexit.register(restore_locks, Path.cwd(), locks)
     for configuration, plan in table.plans.items():
         # Validation runs once a recipe: whoever removes results/<configuration> still has a valid record.
         path = RunFiles(RESULTS / configuration).plan
         if read_json(path).get("digest") != plan.digest:
-            write_atomically(path, plan_text(plan))
+            keep_plan(RunFiles(RESULTS / configuration), plan_text(plan), plan.recipe)
     write_atomically(RESULTS / "sweep.json", write_sweep_list(table))
 
 

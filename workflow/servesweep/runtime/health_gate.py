@@ -16,6 +16,7 @@ import aiohttp
 from servesweep.frontends import FRONTENDS
 from servesweep.plan.plan import Plan, Step
 from servesweep.runtime.probing import answers
+from servesweep.runtime.processes import foreign_listener
 from servesweep.topology.deployment import Census
 
 # Lines after which an engine never becomes ready, although its process may stay.
@@ -91,7 +92,18 @@ class Gate:
 
     async def _ready(self, session: aiohttp.ClientSession, step: Step) -> bool:
         assert step.probe is not None
-        return await answers(session, self.plan.deployment.address(step.node), step.probe)
+        if not await answers(session, self.plan.deployment.address(step.node), step.probe):
+            return False
+        # An engine binds its port minutes after its start: somebody else's server may have been quicker.
+        if self._is_here(step) and foreign_listener(step.probe.port, self.logs.parent):
+            raise UnhealthyError(
+                f"port {step.probe.port} of {step.name} is held by a process that is not its own"
+            )
+        return True
+
+    def _is_here(self, step: Step) -> bool:
+        """Whether the process can be looked at from here: every one on one machine, else the head's."""
+        return self.plan.launcher == "local" or step.node == self.plan.nodes[0].name
 
     async def _ask_frontend(self, session: aiohttp.ClientSession) -> dict[str, Any] | None:
         frontend, expected = FRONTENDS[self.plan.frontend], self.plan.expected
@@ -109,26 +121,33 @@ class Gate:
             if self.wrong_model >= WRONG_MODEL_PROBES:
                 raise UnhealthyError(self.waiting_for)
             return None
-        answer = await self._real_request(session)
-        return (
-            None if answer is None else {"workers": sorted(self.ready), "models": models, "request": answer}
-        )
+        answers = [await self._real_request(session, base) for base in self._bases()]
+        if None in answers:
+            return None
+        return {"workers": sorted(self.ready), "models": models, "request": answers[0]}
 
-    async def _real_request(self, session: aiohttp.ClientSession) -> dict[str, Any] | None:
+    def _bases(self) -> list[str]:
+        """Whom a real request is sent to: the public API, and each worker that answers requests itself."""
+        deployment = self.plan.deployment
+        whole = deployment.serving("agg") if deployment.transport == "http" else ()
+        return list(dict.fromkeys([self._public(""), *(deployment.url(worker) for worker in whole)]))
+
+    async def _real_request(self, session: aiohttp.ClientSession, base: str) -> dict[str, Any] | None:
+        """Ask for a few tokens; None, with the reason noted, where they do not come."""
         body = {"model": self.plan.served_model, "prompt": "ready?", "max_tokens": 4, "temperature": 0}
         timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
         try:
-            async with session.post(self._public("/v1/completions"), json=body, timeout=timeout) as response:
+            async with session.post(f"{base}/v1/completions", json=body, timeout=timeout) as response:
                 text = await response.text()
                 if response.status != 200:
-                    self.waiting_for = f"a real request got HTTP {response.status}: {text[:200]}"
+                    self.waiting_for = f"a real request to {base} got HTTP {response.status}: {text[:200]}"
                     return None
                 tokens = ((await response.json()).get("usage") or {}).get("completion_tokens", 0)
         except (OSError, aiohttp.ClientError, TimeoutError, ValueError) as error:
-            self.waiting_for = f"a real request failed: {type(error).__name__} {error}"
+            self.waiting_for = f"a real request to {base} failed: {type(error).__name__} {error}"
             return None
         if not tokens:
-            self.waiting_for = "a real request was answered with no tokens"
+            self.waiting_for = f"a real request to {base} was answered with no tokens"
             return None
         return {"completion_tokens": tokens}
 

@@ -26,7 +26,7 @@ def client_words(files: RunFiles, plan: Plan, allocation: Allocation, point: str
     benchmark = BENCHMARKS[plan.resolved.benchmark.type]
     options = benchmark.Options.model_validate(plan.resolved.benchmark.options)
     planned, load = _point(plan, benchmark.loads(options), point)
-    command = benchmark.command(load, options, _context(files, plan, planned))
+    command = benchmark.command(load, options, _context(files, plan, planned, Path(allocation.project)))
     for path, text in command.files.items():
         write_atomically(Path(path), text)
     files.result(point).parent.mkdir(parents=True, exist_ok=True)
@@ -38,8 +38,12 @@ def client_words(files: RunFiles, plan: Plan, allocation: Allocation, point: str
     )
 
 
-def become_client(words: list[str]) -> None:
-    """Replace this process by the client, so that a signal reaches the client itself."""
+def become_client(words: list[str], project: Path) -> None:
+    """Replace this process by the client, so that a signal reaches the client itself.
+
+    The client works in the project: from there the relative paths of a recipe count.
+    """
+    os.chdir(project)
     os.execvpe(words[0], words, base_environment())
 
 
@@ -52,11 +56,11 @@ def _point(plan: Plan, loads: list[Load], point: str) -> tuple[PlannedPoint, Loa
     )
 
 
-def _context(files: RunFiles, plan: Plan, planned: PlannedPoint) -> BenchmarkContext:
+def _context(files: RunFiles, plan: Plan, planned: PlannedPoint, project: Path) -> BenchmarkContext:
     url = None
     if plan.public is not None:
         url = f"http://{plan.deployment.address(plan.public.node)}:{plan.public.port}"
-    model = Path(plan.deployment.model_path)
+    model = project / plan.deployment.model_path
     return BenchmarkContext(
         configuration=plan.configuration,
         digest=planned.digest,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from servesweep.evidence.files import RunFiles, write_atomically
+from servesweep.evidence.files import RunFiles, sentence, write_atomically
 from servesweep.evidence.points import gate_is_open, open_points, read_json, why_open
 from servesweep.plan.plan import Plan
 from servesweep.runtime.supervisor import Failure, tail
@@ -83,12 +81,3 @@ def write_record(files: RunFiles, plan: Plan, allocation: dict[str, object]) -> 
         "points": [point.id for point in plan.points],
     }
     write_atomically(files.run, json.dumps(record, indent=1) + "\n")
-
-
-def sentence(error: OSError) -> str:
-    """What the operating system refused, and where."""
-    what = error.strerror or str(error)
-    free = f" ({shutil.disk_usage('.').free} bytes free here)" if error.errno == errno.ENOSPC else ""
-    # A rename names its temporary file first.
-    where = error.filename2 or error.filename
-    return f"{where}: {what}{free}" if where else f"{what}{free}"

@@ -67,6 +67,39 @@ def end_marked(root: Path) -> int:
     return len(ended)
 
 
+def foreign_listener(port: int, root: Path) -> bool:
+    """Whether a process of this host that no run of `root` has started listens on a TCP port.
+
+    False where nothing listens, or its process cannot be looked into: only a certain stranger counts.
+    """
+    inodes = _listening(port)
+    if not inodes:
+        return False
+    own = set(marked(root))
+    return any(inodes & _sockets(pid) for pid in _pids() if pid not in own)
+
+
+def _listening(port: int) -> set[str]:
+    """Inodes of the sockets of this network namespace that listen on a port (proc(5), /proc/net/tcp)."""
+    found = set()
+    for table in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError):
+            for line in (PROC / "net" / table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
+                    found.add(f"socket:[{fields[9]}]")
+    return found
+
+
+def _sockets(pid: int) -> set[str]:
+    found = set()
+    with contextlib.suppress(OSError):
+        for descriptor in (PROC / str(pid) / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                found.add(str(descriptor.readlink()))
+    return found
+
+
 def _pids() -> list[int]:
     if not PROC.is_dir():
         return []

@@ -12,16 +12,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from servesweep.evidence.files import RunFiles, write_atomically
+from servesweep.evidence.files import RunFiles, sentence, write_atomically
 from servesweep.evidence.lockfile import LOCKFILE, write_lockfile
 from servesweep.evidence.points import gate_is_open, open_points, read_json, set_aside_stale
 from servesweep.evidence.snapshot import write_snapshot
 from servesweep.plan.plan import Plan, plan_text, read_plan
+from servesweep.plan.preflight import preflight
 from servesweep.plan.render import rebind
 from servesweep.runtime.allocation import AllocationError, comment_job, find_allocation, stopped_by
 from servesweep.runtime.launchers import launcher_of
 from servesweep.runtime.nested import run_nested_workflow
-from servesweep.runtime.outcome import clear_earlier_attempt, sentence, verdict, write_failure, write_record
+from servesweep.runtime.outcome import clear_earlier_attempt, verdict, write_failure, write_record
 from servesweep.runtime.processes import MARK
 from servesweep.runtime.progress import tell_progress
 from servesweep.runtime.services import wait_for_service
@@ -123,6 +124,9 @@ class _Run:
     async def _prepare(self) -> Supervisor:
         """Find the hosts, end earlier runs, clear the way, note what is used."""
         files = self.files
+        # Hours may lie between the validation and the job.
+        if missing := preflight(self.plan):
+            raise AllocationError("; ".join(missing))
         allocation = find_allocation(self.launcher, [node.name for node in self.plan.nodes])
         os.environ.update(allocation.past_the_proxy())
         await take_over(files, allocation, self.say)
