@@ -138,7 +138,7 @@ def test_slurm_was_asked_for_what_the_plan_says(seen: Any, cluster: Any, name: s
     held = dict(pair.split("=") for pair in row["AllocTRES"].split(","))
     assert (held["node"], held["gres/gpu"]) == (str(NODES[name]), str(8 * NODES[name]))
     planned = seen.sweep.project.json(f"{name}/plan.json")["slurm"]
-    assert (planned["nodes"], planned["slurm_extra"]) == (NODES[name], "--gpus-per-node=8")
+    assert (planned["nodes"], planned["slurm_extra"]) == (NODES[name], "--gpus-per-node=8 --exclusive")
     queued = seen.jobs[name]
     assert (queued["partition"], queued["node_count"]) == ("batch", NODES[name])
 

@@ -57,6 +57,27 @@ def test_every_point_of_every_configuration_is_valid(finished: Any) -> None:
     assert {row["status"] for row in rows} == {"valid"}
 
 
+def test_prompts_are_made_with_the_tokenizer_of_the_model(finished: Any) -> None:
+    for configuration in CONFIGURATIONS:
+        result = finished.json(f"{configuration}/points/c4/result.json")
+        assert not [note for note in result["notes"] if "tokenizer" in note]
+        # The server counts with the same tokenizer: 20 prompts of 51 to 64 tokens.
+        assert 20 * 51 <= result["tokens"]["input"] <= 20 * 64
+
+
+def test_a_point_that_was_deleted_and_a_broken_record_are_noticed(demo: Any) -> None:
+    shutil.rmtree(demo.root / "results/demo_tp2/points/c4")
+    (demo.root / "results/demo_tp4/run.json").write_text("{")
+    before = measured(demo)
+    again = demo.snakemake()
+    assert again.returncode == 0, again.stdout
+    after = measured(demo)
+    assert demo.json("demo_tp2/points/c4/result.json")["valid"] is True
+    assert demo.json("demo_tp4/run.json")["points"] == POINTS
+    points = {name: kept for name, kept in before.items() if "/points/" in name}
+    assert {name: after[name] for name in points} == points
+
+
 def test_every_file_of_the_results_layout_is_there(finished: Any) -> None:
     for name in ("summary.csv", "report.html", "pareto.svg", "pareto.png", "sweep.json"):
         assert finished.exists(name), name

@@ -66,7 +66,7 @@ def validate(
             {"schema": 1, "configurations": {p.configuration: p.digest for p in plans}}, indent=1
         )
         write_atomically(record, text + "\n")
-    click.echo(f"{len(plans)} configurations are valid")
+    click.echo(f"{len(plans)} configuration{'s are' if len(plans) != 1 else ' is'} valid")
 
 
 @main.command()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 from pathlib import Path
 
 from servesweep.plan.plan import Plan
+
+# Packages that are extras of this project's own.
+EXTRAS = {"dynamo": "dynamo", "sglang_router": "sglang-router", "vllm_router": "vllm-router"}
 
 
 def preflight(plan: Plan) -> list[str]:
@@ -30,9 +34,16 @@ def _programs(plan: Plan) -> list[str]:
     """On this machine a program that is not installed would only be noticed when it is started."""
     if plan.launcher != "local":
         return []
-    programs = {step.command.argv[0] for step in plan.steps}
-    return [
-        f"program {name!r} is not installed on this machine"
-        for name in sorted(programs)
-        if not shutil.which(name)
+    commands = [step.command.argv for step in plan.steps]
+    missing = sorted({argv[0] for argv in commands if not shutil.which(argv[0])})
+    modules = sorted({argv[2].partition(".")[0] for argv in commands if argv[:2] == ("python3", "-m")})
+    return [f"program {name!r} is not installed on this machine" for name in missing] + [
+        f"the Python package {name!r} is not installed on this machine{_extra(name)}"
+        for name in modules
+        if importlib.util.find_spec(name) is None
     ]
+
+
+def _extra(module: str) -> str:
+    extra = EXTRAS.get(module)
+    return f": uv pip install -c pins.txt -e '.[{extra}]'" if extra else ""
