@@ -2,7 +2,7 @@
 
 import pytest
 
-from servesweep.recipe.problems import RecipeError, listed, shown
+from servesweep.recipe.problems import Problem, RecipeError, listed, shown
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.source import parse
 from servesweep.recipe.validation import read_recipe
@@ -132,3 +132,8 @@ def test_words_are_joined_as_in_a_sentence() -> None:
     assert listed(["a"]) == "a"
     assert listed(["a", "b"]) == "a and b"
     assert listed(["a", "b", "c"], "or") == "a, b or c"
+
+
+def test_a_problem_is_one_line_whatever_the_key_holds() -> None:
+    problem = Problem("größe.yaml", 3, "a\nb\x85c", "unknown key")
+    assert str(problem) == "größe.yaml:3: a\\nb\\x85c: unknown key"

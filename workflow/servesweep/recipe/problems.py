@@ -21,7 +21,9 @@ class Problem:
 
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}:{self.line}"
-        return ": ".join(part for part in (where, self.key, self.message) if part)
+        line = ": ".join(part for part in (where, self.key, self.message) if part)
+        # A key may hold anything, line breaks too; a problem is one line.
+        return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in line)
 
 
 class RecipeError(Exception):
