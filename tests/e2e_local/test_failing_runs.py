@@ -32,7 +32,11 @@ def signal_one(processes: dict[int, str], number: signal.Signals) -> str:
     ("fault", "patience", "sentence"),
     [
         ("never-healthy", 15, "not healthy after 1.5 s: 0 of 1 workers ready, missing agg_0"),
-        ("empty", 15, "not healthy after 1.5 s: a real request was answered with no tokens"),
+        (
+            "empty",
+            15,
+            "not healthy after 1.5 s: a real request to http://127.0.0.1:6100 was answered with no tokens",
+        ),
         ("wrong-model:other", 600, "the public API serves ['other'], and not tiny"),
     ],
 )
