@@ -90,7 +90,11 @@ class Cluster:
         prefix = "rule_run_wildcards_"
         rows = [row for row in self.squeue() if row["current_working_directory"] == str(directory)]
         rows.sort(key=lambda row: row["job_id"])
-        return {row["comment"].removeprefix(prefix): row for row in rows if row["comment"].startswith(prefix)}
+        # Behind the executor's comment stand the recipe's name and its own.
+        comments = {row["comment"].partition(" ")[0]: row for row in rows}
+        return {
+            first.removeprefix(prefix): row for first, row in comments.items() if first.startswith(prefix)
+        }
 
     def accounting(self, job: int) -> dict[str, dict[str, str]]:
         """Step name to its row of sacct, for every step of a job; the job itself is called `job`."""
