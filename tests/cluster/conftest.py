@@ -123,10 +123,10 @@ class Cluster:
         """Fail unless, in seconds, a project has no job, no process and no port on any node any more."""
         self.wait_until(lambda: not self.jobs_of(directory), timeout, "the last job of the sweep to end")
         # What a job's step leaves behind ends a moment after the job, or never.
-        self.wait_until(lambda: not self.left_of(directory), 10, f"the end of {self.left_of(directory)}")
+        self.wait_until(lambda: not self.left_of(directory), timeout, f"the end of {self.left_of(directory)}")
         others = {name for row in self.squeue() for name in hostnames(row["nodes"])}
         for node in set(self.nodes) - others:
-            self.wait_until(lambda n=node: not self.listening(n), 10, f"closed ports on {node}")
+            self.wait_until(lambda n=node: not self.listening(n), timeout, f"closed ports on {node}")
 
     def wait_until(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
         """Poll until the condition holds; fails with `what` and the queue after `timeout` seconds."""
