@@ -203,7 +203,7 @@ def test_a_model_that_is_not_there_is_told_before_anything_runs(mistaken: Any) -
     mistaken.write("other/recipe.yaml", good.replace("path: tiny", "path: tyni"))
     said = mistaken.servesweep("validate", "other/recipe.yaml", "--cluster", "config/local.yaml")
     assert said.stdout.splitlines() == [
-        "other/recipe.yaml: model.path 'tyni' is no directory, and no alias of the cluster file"
+        "other/recipe.yaml:3: model.path: 'tyni' is no directory, and no alias of the cluster file"
         " (there are: tiny)"
     ]
     assert said.returncode == 1

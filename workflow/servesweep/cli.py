@@ -21,6 +21,8 @@ class _Sentences(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # `servesweep plan … | head`: click ends without a word
         except OSError as error:
             raise _Fault(sentence(error)) from None
 
@@ -46,7 +48,6 @@ def validate(
 ) -> None:
     """Check recipes and write the plan of every configuration."""
     from servesweep.plan.plan import plan_text
-    from servesweep.plan.preflight import preflight
     from servesweep.plan.table import validate_recipe
     from servesweep.recipe.problems import RecipeError
 
@@ -54,9 +55,6 @@ def validate(
         plans = validate_recipe(list(recipes), cluster_file, list(settings))
     except RecipeError as error:
         raise _Fault(str(error)) from None
-    missing = [f"{plan.recipe}: {line}" for plan in plans for line in preflight(plan)]
-    if missing:
-        raise _Fault("\n".join(dict.fromkeys(missing)))
     for plan in plans:
         keep_plan(RunFiles(results / plan.configuration), plan_text(plan), plan.recipe)
         for note in plan.notes:
@@ -74,6 +72,7 @@ def validate(
 @click.option("--cluster", "cluster_file", help="Cluster file; default: built-in values.")
 @click.option("--set", "settings", multiple=True, help="Change one value, such as roles.decode.workers=4.")
 @click.option("--json", "as_json", is_flag=True, help="One object a line, with keys that stay.")
+@click.option("--brief", is_flag=True, help="Node maps and warnings alone.")
 @click.option(
     "--sweep", type=click.Path(path_type=Path), help="Only the configurations that this file lists."
 )
@@ -82,26 +81,36 @@ def plan(
     cluster_file: str | None,
     settings: tuple[str, ...],
     as_json: bool,
+    brief: bool,
     sweep: Path | None,
 ) -> None:
-    """Print node maps, ports, commands and Slurm requests, of recipes or of validated configurations."""
-    from servesweep.plan.node_map import describe
-    from servesweep.plan.plan_command import is_results, plan_files, told
+    """Print node maps, ports, commands and Slurm requests, of recipes or of validated configurations.
+
+    Exits with 1 where validation would refuse one of them; its page says why.
+    """
+    from servesweep.plan.plan_command import Form, is_results, plan_files, told
+    from servesweep.plan.plan_page import summary_line
     from servesweep.recipe.problems import RecipeError
 
     if is_results(words) or sweep:
         results = Path(words[0] if words else "results")
         plans = [_plan(results / name) for name in _configurations(results, sweep)]
-        if not as_json:
-            click.echo("".join(describe(plan) + "\n\n" for plan in plans), nl=False)
-            return
     else:
         try:
             plans = plan_files(words, cluster_file, settings)
         except RecipeError as error:
             raise _Fault(str(error)) from None
-    for line in told(plans, as_json):
-        click.echo(line)
+    form: Form = "object" if as_json else "brief" if brief else "page"
+    refused = 0
+    for plan in plans:
+        page = told(plan, form)
+        refused += page.refused
+        click.echo(page.text)
+    if plans and not as_json:
+        click.echo(summary_line(plans))
+    if refused:
+        click.echo(f"{refused} of {len(plans)} would be refused by validation", err=True)
+        sys.exit(1)
 
 
 @main.command()

@@ -17,7 +17,10 @@ PD = (
     " decode: {nodes: 2, workers: 1, gpus: 8}}\n"
     "benchmark: {type: sa-bench, isl: 8, osl: 8, concurrencies: [1, 4, 4]}\n"
 )
-SITE = "default_partition: batch\ndefault_time_limit: 90\nenvironment: {HF_HUB_OFFLINE: 1}\n"
+# The model of these recipes is on no machine, so nothing looks for it.
+SITE = (
+    "preflight: false\ndefault_partition: batch\ndefault_time_limit: 90\nenvironment: {HF_HUB_OFFLINE: 1}\n"
+)
 
 
 @pytest.fixture
@@ -41,7 +44,7 @@ def test_an_object_a_line_with_keys_that_stay(run) -> None:  # type: ignore[no-u
     assert list(first) == [
         "id", "recipe", "variant", "name", "engine", "frontend", "served_model", "nodes", "placement",
         "topology", "workers", "frontends", "services", "benchmark", "slurm", "gpu_hours", "settings",
-        "warnings", "unsupported",
+        "warnings", "unsupported", "refused",
     ]  # fmt: skip
     assert first["nodes"] == ["n0", "n1", "n2"]
     assert first["placement"] == {"frontend": "n0", "benchmark": "n0", "services": {"etcd": ["n0"]}}
@@ -100,7 +103,21 @@ def test_what_cannot_be_run_is_planned_and_told(run) -> None:  # type: ignore[no
     assert shown["unsupported"] == [
         "roles.agg.restart: relaunching a worker", "post_eval: a command after the load",
     ]  # fmt: skip
-    assert "  cannot  roles.agg.restart: relaunching a worker" in run("a.yaml").stdout
+    assert shown["refused"] == [
+        "roles.agg.restart: relaunching a worker is planned but cannot be run by this version",
+        "post_eval: a command after the load is planned but cannot be run by this version",
+        "model.path: '/models/m' is no directory, and no alias of the cluster file (there are: none)",
+    ]
+    told = run("a.yaml")
+    assert f"  refused {shown['refused'][0]}" in told.stdout.splitlines()
+    assert told.stderr == "1 of 1 would be refused by validation\n"
+    assert told.exit_code == 1
+
+
+def test_the_short_form_has_no_command_lines(run) -> None:  # type: ignore[no-untyped-def]
+    text = run("a.yaml", "--cluster", "cluster.yaml", "--brief", a=HEAD + PD).stdout
+    assert "  n1      decode_0[0-3]" in text.splitlines()
+    assert "dynamo.sglang" not in text
 
 
 def test_faults_of_all_files_are_told_and_nothing_else(run) -> None:  # type: ignore[no-untyped-def]

@@ -169,8 +169,10 @@ def test_one_value_is_set_from_outside() -> None:
          "set: 'nothing' has no `=`: write key=value with a dotted key, as roles.decode.workers=4"),
         ("name.first=x", "set: 'name.first' leads through 'name', which is a value, not a section"),
         ("roles.agg.workers=two",
-         "config/recipes/one.yaml:5: roles.agg.workers: expected a whole number, got 'two'"),
-        ("rolls=2", "config/recipes/one.yaml:1: rolls: unknown key; did you mean roles?"),
+         "config/recipes/one.yaml: roles.agg.workers: expected a whole number, got 'two'"
+         " (set on the command line)"),
+        ("rolls=2",
+         "config/recipes/one.yaml: rolls: unknown key; did you mean roles? (set on the command line)"),
     ],
 )  # fmt: skip
 def test_a_bad_setting_is_told(assignment: str, expected: str) -> None:
@@ -230,6 +232,7 @@ def test_inside_a_job_only_the_jobs_own_plan_is_read() -> None:
 
 
 def test_validation_reads_what_was_named() -> None:
+    Path("models/tiny").mkdir(parents=True)
     words = ["config/recipes/family.yaml:override_b", "config/recipes/one.yaml"]
     plans = validate_recipe(words, "config/cluster.yaml", ["resources.gpu_type=b200"])
     assert [(plan.configuration, plan.gpu_type) for plan in plans] == [("family_b", "b200"), ("one", "b200")]
@@ -241,26 +244,48 @@ def planned(text: str, **site: Any) -> Plan:
     return read_recipe_file(RecipeFile("r.yaml"), cluster, Path())[0][1]
 
 
+def refusals(plan: Plan) -> list[str]:
+    return [str(problem) for problem in preflight(plan)]
+
+
 def test_preflight_looks_for_the_model() -> None:
     Path("models/tiny").mkdir(parents=True)
     alias = {"tiny": "models/tiny", "large": "models/large"}
     assert preflight(planned(PLAIN, model_paths=alias)) == []
     assert preflight(planned(PLAIN.replace("path: tiny", "path: models/tiny"))) == []
     assert preflight(planned(PLAIN.replace("path: tiny", "path: 'hf:org/model'"))) == []
-    assert preflight(planned(PLAIN.replace("path: tiny", "path: tyni"), model_paths=alias)) == [
-        "model.path 'tyni' is no directory, and no alias of the cluster file (there are: large, tiny)"
+    assert refusals(planned(PLAIN.replace("path: tiny", "path: tyni"), model_paths=alias)) == [
+        "r.yaml: model.path: 'tyni' is no directory, and no alias of the cluster file"
+        " (there are: large, tiny)"
     ]
-    assert preflight(planned(PLAIN.replace("path: tiny", "path: large"), model_paths=alias)) == [
-        "model.path 'large' is models/large in the cluster file, and there is no such directory"
+    assert refusals(planned(PLAIN.replace("path: tiny", "path: large"), model_paths=alias)) == [
+        "r.yaml: model.path: 'large' is models/large in the cluster file, and there is no such directory"
     ]
+
+
+def test_validation_tells_the_line_of_what_is_missing() -> None:
+    write("cluster.yaml", "launcher: local\n")
+    write("r.yaml", PLAIN.replace("path: tiny", "path: tyni"))
+    with pytest.raises(RecipeError, match=r"^r\.yaml:3: model\.path: 'tyni' is no directory"):
+        validate_recipe(["r.yaml"], "cluster.yaml", [])
+
+
+def test_a_fault_of_a_value_from_the_command_line_is_not_one_of_the_file() -> None:
+    write("cluster.yaml", "launcher: local\n")
+    write("r.yaml", PLAIN)
+    with pytest.raises(RecipeError) as told:
+        validate_recipe(["r.yaml"], "cluster.yaml", ["resources.gpus_per_node=many"])
+    assert str(told.value) == (
+        "r.yaml: resources.gpus_per_node: expected a whole number, got 'many' (set on the command line)"
+    )
 
 
 def test_preflight_looks_for_programs_where_they_will_run() -> None:
     Path("tiny").mkdir()
     engine = "{type: command, argv: [no-such-server, '{port}']}"
     missing = PLAIN.replace("engine: simulator", f"engine: {engine}")
-    assert preflight(planned(missing)) == ["program 'no-such-server' is not installed on this machine"]
-    assert preflight(planned(missing, launcher="slurm")) == []
+    assert refusals(planned(missing)) == ["r.yaml: program 'no-such-server' is not installed on this machine"]
+    assert refusals(planned(missing, launcher="slurm")) == []
 
 
 def test_a_grid_gives_a_plan_each(plans: Callable[..., list[Plan]]) -> None:

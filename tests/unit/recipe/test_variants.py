@@ -2,7 +2,7 @@ import pytest
 
 from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.source import Document, parse
-from servesweep.recipe.variants import Variant, expand, select, set_value, unset_value
+from servesweep.recipe.variants import Variant, expand, select, set_value
 
 
 def read(text: str) -> Document:
@@ -303,10 +303,10 @@ def test_set_reads_scalars_and_lists_and_leaves_the_rest_alone() -> None:
     assert data == {"roles": {"decode": {"workers": 1, "gpus": 2}}}
 
 
-def test_unset_removes_one_key() -> None:
+def test_null_removes_one_key() -> None:
     data = {"a": {"b": 1, "c": 2}}
-    assert unset_value(data, "a.b") == {"a": {"c": 2}}
-    assert unset_value(data, "x.y") == data
+    assert set_value(data, "a.b=null") == {"a": {"c": 2}}
+    assert set_value(data, "x.y=null") == data
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from servesweep.plan.plan import Plan
 
 
-def describe(plan: Plan) -> str:
-    """A few lines about one configuration."""
+def describe(plan: Plan, refused: Iterable[str] = ()) -> str:
+    """A few lines about one configuration, and the reasons for which validation would refuse it."""
     topology, slurm = plan.topology, plan.slurm
     workers = " + ".join(
         f"{count} {mode} x {gpus} GPU"
@@ -34,7 +36,7 @@ def describe(plan: Plan) -> str:
         lines.append(f"  {node.name:<{width}}      {', '.join(held) or 'idle'}")
     lines += [f"  note    {note}" for note in plan.notes]
     lines += [f"  set     {assignment}" for assignment in plan.settings]
-    return "\n".join([*lines, *(f"  cannot  {feature}" for feature in plan.unsupported)])
+    return "\n".join([*lines, *(f"  refused {reason}" for reason in refused)])
 
 
 def _with_gpus(name: str, gpus: tuple[int, ...]) -> str:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
+from servesweep.plan.node_map import describe
 from servesweep.plan.plan import Plan
 from servesweep.plan.plan_object import plan_object
-from servesweep.plan.plan_page import plan_page, summary_line
+from servesweep.plan.plan_page import plan_page
+from servesweep.plan.preflight import preflight
 from servesweep.plan.sweep import find_recipes, read_cluster, read_sweep
 from servesweep.plan.table import RECIPE_ROOT
 from servesweep.recipe.cluster import Cluster
+from servesweep.recipe.problems import Problem
+
+Form = Literal["object", "page", "brief"]
 
 
 def is_results(words: tuple[str, ...]) -> bool:
@@ -35,9 +41,26 @@ def plan_files(words: tuple[str, ...], cluster_file: str | None, settings: tuple
     return list(read_sweep(find_recipes(words), cluster, RECIPE_ROOT, settings).values())
 
 
-def told(plans: list[Plan], as_json: bool) -> Iterator[str]:
-    """Lines for the terminal: an object each, or pages and what they ask for together."""
-    for plan in plans:
-        yield json.dumps(plan_object(plan), ensure_ascii=False) if as_json else plan_page(plan) + "\n"
-    if not as_json:
-        yield summary_line(plans)
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the terminal gets about one configuration, and whether validation would refuse it."""
+
+    text: str
+    refused: bool
+
+
+def told(plan: Plan, form: Form) -> Told:
+    """A configuration as an object, a page, or the node map alone."""
+    refused = [_without_file(problem) for problem in preflight(plan)]
+    match form:
+        case "object":
+            text = json.dumps(plan_object(plan, refused), ensure_ascii=False)
+        case "page":
+            text = plan_page(plan, refused) + "\n"
+        case "brief":
+            text = describe(plan, refused) + "\n"
+    return Told(text, bool(refused))
+
+
+def _without_file(problem: Problem) -> str:
+    return str(replace(problem, file=""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from servesweep.plan.judging import gpu_hours
@@ -11,7 +12,7 @@ from servesweep.topology.deployment import step_name
 from servesweep.topology.shapes import ProcessPlace
 
 
-def plan_object(plan: Plan) -> dict[str, Any]:
+def plan_object(plan: Plan, refused: Sequence[str] = ()) -> dict[str, Any]:
     """What is documented under "The plan as JSON" in the manual; nodes are symbolic.
 
     `processes` has an entry for each process of a worker; where one launch starts several, they share argv
@@ -41,6 +42,7 @@ def plan_object(plan: Plan) -> dict[str, Any]:
         "settings": list(plan.settings),
         "warnings": list(plan.notes),
         "unsupported": list(plan.unsupported),
+        "refused": list(refused),
     }
 
 

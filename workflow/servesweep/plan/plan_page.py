@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator, Sequence
 
@@ -13,9 +14,10 @@ from servesweep.plan.slurm_request import sbatch_words
 from servesweep.topology.deployment import step_name
 
 
-def plan_page(plan: Plan) -> str:
+def plan_page(plan: Plan, refused: Sequence[str] = ()) -> str:
     """Node map, request, environment by scope, and every process with its ports and command line."""
-    lines = [describe(plan)]
+    lines = [describe(plan, refused)]
+    lines.append(f"  layout  {_properties(plan)}")
     if plan.launcher == "slurm":
         lines.append(f"  sbatch  {' '.join(sbatch_words(plan.slurm))}")
         lines.append(f"  asked   at most {gpu_hours(plan):g} GPU-hours")
@@ -32,6 +34,12 @@ def summary_line(plans: Sequence[Plan]) -> str:
     count = f"{len(plans)} configuration{'' if len(plans) == 1 else 's'}"
     points = sum(len(plan.points) for plan in plans)
     return f"{count}, {points} point{'' if points == 1 else 's'}, at most {total:g} GPU-hours in all"
+
+
+def _properties(plan: Plan) -> str:
+    """The computed properties, by the names that they have in the lockfile and in the JSON."""
+    found = plan.topology.model_dump(mode="json")
+    return " ".join(f"{name}={json.dumps(value)}" for name, value in found.items())
 
 
 def _scopes(plan: Plan) -> Iterator[tuple[str, dict[str, str]]]:

@@ -4,44 +4,74 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from servesweep.plan.plan import Plan
+from servesweep.recipe.problems import Problem
+from servesweep.recipe.variants import Variant
 
 # Packages that are extras of this project's own.
 EXTRAS = {"dynamo": "dynamo", "sglang_router": "sglang-router", "vllm_router": "vllm-router"}
 
 
-def preflight(plan: Plan) -> list[str]:
-    """Sentences about what is missing, and what cannot be run; none when all is well."""
-    beyond = [f"{feature} is planned but cannot be run by this version" for feature in plan.unsupported]
-    if not plan.cluster.preflight:
-        return beyond
-    return [*beyond, *_model(plan), *_programs(plan)]
+def preflight(plan: Plan, variant: Variant | None = None) -> list[Problem]:
+    """What is missing, and what cannot be run; the lines of the recipe where its variant is at hand."""
+    found = [*_beyond(plan)]
+    if plan.cluster.preflight:
+        found += [*_model(plan), *_programs(plan)]
+    return [
+        variant.problem(path, message) if variant else Problem(plan.recipe, None, ".".join(path), message)
+        for path, message in found
+    ]
 
 
-def _model(plan: Plan) -> list[str]:
+Finding = tuple[tuple[str, ...], str]
+
+
+def _beyond(plan: Plan) -> Iterator[Finding]:
+    for feature in plan.unsupported:
+        where, _, what = feature.partition(": ")
+        key, _, named = where.partition(" ")
+        told = f"{named}: {what}" if named else what
+        yield tuple(key.split(".")), f"{told} is planned but cannot be run by this version"
+
+
+def _model(plan: Plan) -> Iterator[Finding]:
     named = plan.resolved.model.path
     if named.startswith("hf:") or Path(plan.deployment.model_path).is_dir():
-        return []
+        return
+    path = ("model", "path")
     if (directory := plan.cluster.model_paths.get(named)) is not None:
-        return [f"model.path {named!r} is {directory} in the cluster file, and there is no such directory"]
+        yield path, f"{named!r} is {directory} in the cluster file, and there is no such directory"
+        return
     known = ", ".join(sorted(plan.cluster.model_paths)) or "none"
-    return [f"model.path {named!r} is no directory, and no alias of the cluster file (there are: {known})"]
+    yield path, f"{named!r} is no directory, and no alias of the cluster file (there are: {known})"
 
 
-def _programs(plan: Plan) -> list[str]:
+def _programs(plan: Plan) -> Iterator[Finding]:
     """On this machine a program that is not installed would only be noticed when it is started."""
     if plan.launcher != "local":
-        return []
+        return
     commands = [step.command.argv for step in plan.steps]
-    missing = sorted({argv[0] for argv in commands if not shutil.which(argv[0])})
-    modules = sorted({argv[2].partition(".")[0] for argv in commands if argv[:2] == ("python3", "-m")})
-    return [f"program {name!r} is not installed on this machine" for name in missing] + [
-        f"the Python package {name!r} is not installed on this machine{_extra(name)}"
-        for name in modules
-        if importlib.util.find_spec(name) is None
-    ]
+    for name in sorted({argv[0] for argv in commands if not _is_program(argv[0])}):
+        yield (), f"program {name!r} is not installed on this machine"
+    modules = {argv[2].partition(".")[0] for argv in commands if argv[:2] == ("python3", "-m")}
+    for name in sorted(modules):
+        if not _is_package(name):
+            yield (), f"the Python package {name!r} is not installed on this machine{_extra(name)}"
+
+
+# Thousands of configurations of one sweep ask for the same few.
+@cache
+def _is_program(name: str) -> bool:
+    return shutil.which(name) is not None
+
+
+@cache
+def _is_package(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
 
 
 def _extra(module: str) -> str:

@@ -107,7 +107,7 @@ def read_recipe_file(
             configuration = _configuration(recipe, _with_settings(variant, settings), cluster, root)
             planned.append((configuration, plan_configuration(configuration, tuple(settings))))
         except RecipeError as error:
-            problems += error.problems
+            problems += [_where_it_was_set(problem, settings) for problem in error.problems]
     if problems:
         raise RecipeError(dict.fromkeys(problems))
     return planned
@@ -172,6 +172,15 @@ def _with_settings(variant: Variant, settings: Iterable[str]) -> Variant:
         except ValueError as error:
             raise RecipeError([Problem("set", None, "", str(error))]) from None
     return replace(variant, data=data)
+
+
+def _where_it_was_set(problem: Problem, settings: Iterable[str]) -> Problem:
+    """A fault of a value from the command line is not one of the file's line."""
+    for assignment in settings:
+        key = assignment.partition("=")[0].strip()
+        if problem.key == key or problem.key.startswith((f"{key}.", f"{key}[")):
+            return replace(problem, line=None, message=f"{problem.message} (set on the command line)")
+    return problem
 
 
 def _configuration(recipe: RecipeFile, variant: Variant, cluster: Cluster, root: Path) -> Configuration:

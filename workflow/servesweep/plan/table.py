@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from servesweep.plan.configuration import configuration_id
 from servesweep.plan.plan import Plan, read_plan
+from servesweep.plan.preflight import preflight
 from servesweep.plan.sweep import RecipeFile, find_recipes, read_cluster, read_recipe_file, read_sweep
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import Problem, RecipeError, shown
@@ -114,15 +115,20 @@ def write_sweep_list(table: SweepTable) -> str:
 
 
 def validate_recipe(words: list[str], cluster_file: str, settings: list[str]) -> list[Plan]:
-    """The plans of one recipe file.
+    """The plans of one recipe file, each of which could be run from this machine.
 
     Raises:
         RecipeError: with every problem.
     """
     cluster = read_cluster(cluster_file)
-    plans = []
+    plans: list[Plan] = []
+    problems: list[Problem] = []
     for recipe in find_recipes(words):
-        plans += [plan for _, plan in read_recipe_file(recipe, cluster, RECIPE_ROOT, settings)]
+        for configuration, plan in read_recipe_file(recipe, cluster, RECIPE_ROOT, settings):
+            plans.append(plan)
+            problems += preflight(plan, configuration.variant)
+    if problems:
+        raise RecipeError(dict.fromkeys(problems))
     return plans
 
 

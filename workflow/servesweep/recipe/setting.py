@@ -1,4 +1,4 @@
-"""`--set` and `--unset`: one value of a recipe changed from the command line."""
+"""`--set`: one value of a recipe changed, or with null removed, from the command line."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ FORM = "write key=value with a dotted key, as roles.decode.workers=4"
 def set_value(data: dict[str, Any], assignment: str) -> dict[str, Any]:
     """Return `data` with one value set, as in `roles.decode.workers=4`.
 
-    The value is read as a YAML scalar or list; a mapping stays the text it is. Sections on the way
-    that do not exist are made.
+    The value is read as a YAML scalar or list; a mapping stays the text it is, and null removes the key.
+    Sections on the way that do not exist are made.
 
     Raises:
         ValueError: with one sentence, when the form is bad or the way leads through a value.
@@ -23,18 +23,9 @@ def set_value(data: dict[str, Any], assignment: str) -> dict[str, Any]:
         raise ValueError(f"{assignment!r} has no `=`: {FORM}")
     if not text.strip():
         raise ValueError(
-            f"{assignment!r} gives no value: write {key}='\"\"' for empty text, or unset the key"
+            f"{assignment!r} gives no value: write {key}='\"\"' for empty text, or {key}=null to remove the key"
         )
     return _changed(data, _steps(key), parse_value(text), key)
-
-
-def unset_value(data: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return `data` without the value at a dotted key; without a change where it does not exist.
-
-    Raises:
-        ValueError: with one sentence, when the key is malformed or leads through a value.
-    """
-    return _changed(data, _steps(key), None, key)
 
 
 def _steps(key: str) -> list[str]:

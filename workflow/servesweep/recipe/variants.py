@@ -13,12 +13,12 @@ from typing import Any
 
 from servesweep.recipe.located import Located, lines_of, locate, merge, plain
 from servesweep.recipe.problems import KeyPath, Problem, RecipeError, dotted, nearest
-from servesweep.recipe.setting import set_value, unset_value
+from servesweep.recipe.setting import set_value
 from servesweep.recipe.source import Document, nearest_line
 from servesweep.recipe.sweeping import expand_sweep
 from servesweep.recipe.zipping import zip_slices
 
-__all__ = ["Variant", "expand", "select", "set_value", "unset_value"]
+__all__ = ["Variant", "expand", "select", "set_value"]
 
 MAX_SUFFIX = 100
 

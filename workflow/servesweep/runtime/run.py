@@ -126,7 +126,7 @@ class _Run:
         files = self.files
         # Hours may lie between the validation and the job.
         if missing := preflight(self.plan):
-            raise AllocationError("; ".join(missing))
+            raise AllocationError("; ".join(map(str, missing)))
         allocation = find_allocation(self.launcher, [node.name for node in self.plan.nodes])
         os.environ.update(allocation.past_the_proxy())
         await take_over(files, allocation, self.say)
