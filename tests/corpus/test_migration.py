@@ -46,8 +46,9 @@ def variants(pairs: list[Pair]) -> Iterator[tuple[str, Variant, Variant]]:
 
 
 def test_a_second_migration_changes_nothing(pairs: list[Pair]) -> None:
-    for name, _, after in pairs:
-        assert migrate_text(after, name).text == after, name
+    same = [name for name, _, after in pairs if migrate_text(after, name).text == after]
+    print(f"\nmigrated twice as once: {len(same)} of {len(pairs)} recipes")
+    assert same == [name for name, _, _ in pairs]
 
 
 def test_no_comment_is_lost(pairs: list[Pair]) -> None:

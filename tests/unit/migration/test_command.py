@@ -98,3 +98,67 @@ def test_two_files_of_one_name_do_not_overwrite_each_other(recipes: Path) -> Non
     assert result.exit_code == 1
     assert "another file was written to" in result.stderr
     assert (recipes.parent / "out" / "one.yaml").read_text() == V2
+
+
+def test_a_file_that_is_no_recipe_is_one_line_and_left_as_it_is(recipes: Path) -> None:
+    (recipes / "deep" / "broken.yaml").write_text("a: [\n")
+    (recipes / "deep" / "two documents.yaml").write_text("a: 1\n---\nb: 1\n")
+    result = run(recipes, "--in-place")
+    assert result.exit_code == 1
+    deep = recipes / "deep"
+    broken, compose, two, note = result.stderr.splitlines()
+    assert broken.startswith(f"{deep / 'broken.yaml'}:2: not valid YAML")
+    assert compose.startswith(f"{deep / 'compose.yaml'}: this is no recipe: it has none of")
+    assert two.startswith(f"{deep / 'two documents.yaml'}:2: the file holds several documents")
+    assert note == f"{recipes / 'one.yaml'}: benchmark.isl: 1 is left out: gpqa does not use it"
+    assert (deep / "compose.yaml").read_text() == "services: {}\n"
+    assert (recipes / "one.yaml").read_text() == V2
+
+
+def test_a_whole_tree_twice_changes_nothing_the_second_time(recipes: Path) -> None:
+    (recipes / "deep" / "compose.yaml").unlink()
+    assert run(recipes, "--in-place").exit_code == 0
+    before = {f: (f.read_bytes(), f.stat().st_mtime_ns) for f in recipes.rglob("*.y*ml")}
+    second = run(recipes, "--in-place")
+    assert (second.exit_code, second.stderr) == (0, "")
+    assert {f: (f.read_bytes(), f.stat().st_mtime_ns) for f in before} == before
+
+
+def test_a_directory_without_recipes_is_told(tmp_path: Path) -> None:
+    result = run(tmp_path, "--in-place")
+    assert result.exit_code == 1
+    assert result.stderr == f"{tmp_path}: the directory holds no .yaml or .yml file\n"
+
+
+def test_a_write_that_fails_leaves_the_file_whole(recipes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    result = run(recipes / "one.yaml", "--in-place")
+    assert result.exit_code == 1
+    assert result.stderr.endswith(f"{recipes / 'one.yaml'} cannot be written: No space left on device\n")
+    assert (recipes / "one.yaml").read_text() == V1
+    assert {f.name for f in recipes.iterdir()} == {"one.yaml", "deep", "README.md"}
+
+
+def test_an_output_that_cannot_be_made_is_told_for_each_file(recipes: Path) -> None:
+    (recipes.parent / "taken").write_text("a file\n")
+    result = run(recipes / "one.yaml", "--output", recipes.parent / "taken" / "below")
+    assert result.exit_code == 1
+    assert "cannot be written: " in result.stderr
+    assert (recipes.parent / "taken").read_text() == "a file\n"
+
+
+def test_windows_files_and_byte_order_marks(tmp_path: Path) -> None:
+    file = tmp_path / "w.yaml"
+    file.write_bytes(b"\xef\xbb\xbf" + V1.replace("\n", "\r\n").encode())
+    assert run(file, "--in-place").exit_code == 0
+    assert file.read_bytes() == V2.replace("\n", "\r\n").encode()
+
+
+def test_a_file_of_schema_2_with_keys_of_v1_is_folded(tmp_path: Path) -> None:
+    file = tmp_path / "mixed.yaml"
+    file.write_text("schema: 2\nname: x\nbackend: {type: sglang}\nroles: {agg: {nodes: 1}}\n")
+    assert run(file, "--in-place").exit_code == 0
+    assert file.read_text() == "schema: 2\nname: x\nengine: sglang\nroles: {agg: {nodes: 1}}\n"

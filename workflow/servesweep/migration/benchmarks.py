@@ -47,14 +47,15 @@ def migrate_benchmark(scope: Scope) -> None:
                 entry.key not in PLACES
                 and not any(uses(name, entry.key) for name in types)
                 and scope.label != "base"
+                and not scope.modern
             ):
                 _unused(scope, entry.key, types)
         first = block.get("type")
         unknown = sorted(name for name in types if name not in FIELDS)
-        if unknown and first is not None:
+        if unknown and first is not None and not scope.modern:
             first.note(scope.say(f"{unknown[0]} is no type of benchmark that v1 or v2 knows"))
     settle_place(scope, "benchmark", *PLACES)
-    if scope.over:
+    if scope.over and not scope.modern:
         for key in get(scope.base, "benchmark") or {}:
             if not any(uses(name, key) for name in types):
                 scope.settle(("benchmark", key), [ABSENT] * len(scope.old))

@@ -24,7 +24,12 @@ SUFFIXES = (".yaml", ".yml")
     "--output", type=click.Path(path_type=Path, file_okay=False), help="Write below this directory."
 )
 def migrate(paths: tuple[Path, ...], in_place: bool, output: Path | None) -> None:
-    """Rewrite v1 recipes as schema 2, keeping comments and order; one file alone goes to the terminal."""
+    """Rewrite v1 recipes as schema 2, keeping comments and order; one file alone goes to the terminal.
+
+    Of a directory every *.yaml and *.yml is rewritten. What v2 has no place for is a comment in the file, and
+    a note on the terminal. A file that is no recipe, or cannot be read or written, is named and stays as it
+    is; the others are written, and the exit code is 1.
+    """
     if in_place and output is not None:
         raise click.UsageError("say --in-place or --output, not both")
     to_terminal = not in_place and output is None
@@ -32,6 +37,10 @@ def migrate(paths: tuple[Path, ...], in_place: bool, output: Path | None) -> Non
         raise click.UsageError("for several files say --in-place or --output DIR")
     failures = 0
     written: set[Path] = set()
+    for path in paths:
+        if path.is_dir() and not any(_files((path,))):
+            click.echo(str(_refusal(path, f"the directory holds no {' or '.join(SUFFIXES)} file")), err=True)
+            failures += 1
     for source, relative in _files(paths):
         target = None if to_terminal else source if output is None else output / relative
         try:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from servesweep.migration import v1
-from servesweep.migration.entries import Block, Entry, made, opened
-from servesweep.migration.scope import ABSENT, ROLE_ORDER, Scope, get
+from servesweep.migration.entries import NOTE, Block, Entry, made, opened
+from servesweep.migration.joining import move_to_role
+from servesweep.migration.scope import ABSENT, Scope, get
 
 ENGINES = ("sglang", "vllm", "trtllm", "mocker")
 RANKS = {"nnodes", "node-rank", "host", "port", "disaggregation-mode"}
@@ -25,12 +26,18 @@ def migrate_engine(scope: Scope) -> None:
     backend = scope.block.get("backend")
     if backend is None:
         return
+    if not scope.speaks_v1:
+        note = "backend stays: an engine is named too, and both cannot be meant; keep one"
+        if NOTE + note not in backend.lead:
+            backend.note(note)
+        scope.say(note)
+        return
     if not isinstance(backend.data(), dict):
         _forget(scope, backend)
         return
     place = scope.block.entries.index(backend)
     block = opened(backend)
-    engine = Entry("engine", f":{backend.comment}", block=Block(indent=block.indent))
+    engine = Entry("engine", f":{backend.comment}", block=Block(indent=block.indent), line=backend.line)
     scope.block.entries[place] = engine
     if not scope.over and block.get("type") is None:
         opened(engine).entries.append(made("type", v1.engine(scope.old[0])))
@@ -63,9 +70,10 @@ def _move(scope: Scope, backend: Block, engine: Entry, entry: Entry) -> None:
     roles = {mode: role for role, mode in v1.MODES.items()}
     places = {"environment": "env", "extra_args": "extra_args"}
     if mode in roles and kind in places:
-        backend.take(entry.key)
         if entry.value is not None or scope.over:
-            scope.need("roles", roles[mode]).insert(entry.rename(places[kind]), ROLE_ORDER)
+            move_to_role(scope, backend, entry, roles[mode], places[kind])
+        else:
+            backend.take(entry.key)
     elif mode in ENGINES and kind == "config":
         _move_args(scope, backend, entry)
     elif entry.key in ("kv_events_config", "mooncake_kv_store"):
@@ -96,16 +104,26 @@ def _move_args(scope: Scope, backend: Block, entry: Entry) -> None:
         role = {mode: role for role, mode in v1.MODES.items()}.get(mode.key)
         if role is None:
             continue
-        config.take(mode.key)
+        if mode.value is None and not scope.over:
+            config.take(mode.key)
         if first:
             mode.lead[:0] = [line for line in lead if line]
             first = False
         if mode.value is None and not scope.over:
             continue
-        scope.need("roles", role).insert(mode.rename("args"), ROLE_ORDER)
-        _clean(scope, mode, role, name)
-        if tail and mode.block is not None and not config.entries:
-            mode.block.tail += tail
+        args = move_to_role(scope, config, mode, role, "args")
+        _clean(scope, args, role, name)
+        if tail and args.block is not None and not config.entries:
+            args.block.tail += tail
+
+
+def _clean_own(scope: Scope, role: str, engine: str) -> None:
+    """Remove such flags also from the arguments that a mixed file gives as v2 does."""
+    args = get(scope.block.data(), "roles", role, "args")
+    if isinstance(args, dict) and _kept(engine, args) != args:
+        given = scope.need("roles", role).get("args")
+        assert given is not None
+        _clean(scope, given, role, engine)
 
 
 def _clean(scope: Scope, args: Entry, role: str, engine: str) -> None:
@@ -143,8 +161,12 @@ def _forget(scope: Scope, backend: Entry) -> None:
 
 def settle_engine(scope: Scope) -> None:
     """Make every configuration have v1's engine, arguments and KV events."""
+    if not scope.speaks_v1:
+        return
     _settle_type(scope)
     for role in scope.roles:
+        if scope.modern:
+            _clean_own(scope, role, v1.engine(scope.old[0]))
         for key in sorted({key for data in scope.new() for key in get(data, "roles", role, "args") or {}}):
             here = [_kept(v1.engine(old), v1.args(old, role)) for old in scope.old]
             if not all(key in args for args in here):
@@ -163,6 +185,8 @@ def _kept(engine: str, args: dict[str, Any]) -> dict[str, Any]:
 
 def _settle_type(scope: Scope) -> None:
     scope.settle(("engine", "type"), [v1.engine(old) for old in scope.old])
+    if scope.modern:
+        return
     events, metrics = [], []
     for old, now in zip(scope.old, scope.new(), strict=True):
         dynamo = v1.engine(old) == "trtllm" and v1.frontend(old) == "dynamo"

@@ -23,6 +23,7 @@ COMMENT = re.compile(
     re.VERBOSE,
 )
 INDENT = 2
+Line = tuple[str, int | None]
 
 
 def _comment(line: str) -> str:
@@ -37,7 +38,8 @@ class Entry:
 
     `head` is what follows the key on its line (`: 4  # why`), `lead` the comment and blank lines above,
     `body` the lines of the value below; both are relative to the key's column. A value that is a block
-    mapping stands in `block` instead of `body`. `value` is the data, `written` the key with its quotes.
+    mapping stands in `block` instead of `body`. `value` is the data, `written` the key with its quotes,
+    `line` the 1-based line of the file that it comes from (None: made).
     """
 
     key: str
@@ -48,6 +50,7 @@ class Entry:
     block: Block | None = None
     written: str = ""
     flow: list[tuple[str, str]] | None = None
+    line: int | None = None
 
     def note(self, sentence: str) -> None:
         """Say something to the reader, on a comment line above the key."""
@@ -64,20 +67,23 @@ class Entry:
         said = _comment(self.head)
         return f" {said}" if said else ""
 
-    def lines(self, indent: int) -> Iterator[str]:
-        """Yield the text, the key at column `indent`."""
-        pad = " " * indent
-        yield from (pad + line if line else line for line in self.lead)
+    def lines(self, indent: int) -> Iterator[Line]:
+        """Yield the text, the key at column `indent`, each line with that of the file it comes from."""
+        pad, at = " " * indent, self.origin()
+        yield from ((pad + line if line else line, at) for line in self.lead)
+        # An emptied block stays: a variant may be meant to equal its base.
+        emptied = self.block is not None and not self.block.entries
+        yield f"{pad}{self.written or self.key}" + (f": {{}}{self.comment}" if emptied else self.head), at
         if self.block is None:
-            yield f"{pad}{self.written or self.key}{self.head}"
-            yield from (pad + line if line else line for line in self.body)
-        elif self.block.entries:
-            yield f"{pad}{self.written or self.key}{self.head}"
-            yield from self.block.lines(indent)
+            for below, line in enumerate(self.body, 1):
+                yield pad + line if line else line, at and at + below
         else:
-            # An emptied block stays: a variant may be meant to equal its base.
-            yield f"{pad}{self.written or self.key}: {{}}{self.comment}"
             yield from self.block.lines(indent)
+
+    def origin(self) -> int | None:
+        """The line of the file that the key comes from; of a made block, that of the first key in it."""
+        inner = self.block.entries if self.block else []
+        return self.line or next((line for line in (entry.origin() for entry in inner) if line), None)
 
     def shown(self) -> str:
         """The key and its value as a note quotes them: without comment, a mapping by its key alone."""
@@ -111,12 +117,24 @@ class Block:
     tail: list[str] = field(default_factory=list)
     indent: int = INDENT
 
-    def lines(self, indent: int) -> Iterator[str]:
-        """Yield the text of a block whose key stands at column `indent`."""
+    def lines(self, indent: int) -> Iterator[Line]:
+        """Yield the lines of a block whose key stands at column `indent`, as `Entry.lines` does."""
         column = indent + self.indent
         for entry in self.entries:
             yield from entry.lines(column)
-        yield from (" " * column + line if line else line for line in self.tail)
+        yield from ((" " * column + line if line else line, None) for line in self.tail)
+
+    def text(self) -> str:
+        """The text of a block that is a whole file."""
+        return "\n".join(line for line, _ in self.lines(-self.indent))
+
+    def origins(self) -> tuple[int, ...]:
+        """For each line of `text` that of the file it comes from; a comment goes with its key."""
+        found, last = [], 1
+        for _, line in self.lines(-self.indent):
+            last = line or last
+            found.append(last)
+        return tuple(found)
 
     def data(self) -> dict[str, Any]:
         """The mapping as it is now, merge keys resolved."""
@@ -202,6 +220,8 @@ def opened(entry: Entry) -> Block:
         block = Block([made(key, item, inline=True) for key, item in value.items()])
         if entry.flow is not None:
             block = Block([Entry(key, f": {text}", value[key]) for key, text in entry.flow])
+        for inner in block.entries:
+            inner.line = entry.line
         entry.lead += entry.inner_comments()
         entry.head, entry.body, entry.block, entry.flow = f":{entry.comment}", [], block, None
     for merge in [item for item in entry.block.entries if item.key == "<<"]:

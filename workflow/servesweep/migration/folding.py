@@ -13,15 +13,19 @@ def settle_place(scope: Scope, section: str, where: str, dedicated: str) -> None
         for old in scope.old
     ]
     block = scope.section(section)
+    said = block is not None and block.get("placement") is not None
     spots = [entry for key in (where, dedicated) if block and (entry := block.get(key))]
     if block and spots and block.get("placement") is None:
         # The placement takes the place of the key that said it.
         first = min(spots, key=block.entries.index)
         lead = first.lead + first.inner_comments()
-        place = Entry("placement", f":{first.comment}", lead=lead, block=Block())
+        place = Entry("placement", f":{first.comment}", lead=lead, block=Block(), line=first.line)
         block.entries[block.entries.index(first)] = place
     for key in (where, dedicated):
-        if block is not None:
+        entry = block.get(key) if block else None
+        if block and entry and said and entry.data():
+            scope.drop(block, entry, f"{section}.", "placement says where it stands")
+        elif block is not None:
             fold(block, key)
     scope.settle((section, "placement", "node"), places, default="head")
     made_here = block.get("placement") if block else None

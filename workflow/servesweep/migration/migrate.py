@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
 
-from servesweep.migration import v1
 from servesweep.migration.aliases import without_aliases
 from servesweep.migration.benchmarks import prune_base
+from servesweep.migration.blocks import VARIANTS, scopes_of
 from servesweep.migration.engines import migrate_engine, settle_engine
-from servesweep.migration.entries import Block, Entry, made, opened
+from servesweep.migration.entries import Block, Entry, made
+from servesweep.migration.framing import framed
+from servesweep.migration.kinds import check_kinds
 from servesweep.migration.reading import Loader, read, refusal
-from servesweep.migration.scope import Data, Scope, keep_count, merge, slices_of, zip_length
+from servesweep.migration.scope import Data, Scope, keep_count
 from servesweep.migration.sections import migrate_sections
 from servesweep.migration.services import migrate_services
 from servesweep.migration.topology import migrate_topology, settle_roles
+from servesweep.migration.v1_keys import v1_keys
 from servesweep.migration.yaml11 import spell_out
+from servesweep.recipe.problems import Problem, RecipeError
 
 SCHEMA = 2
 SIGNS = ("model", "resources", "backend", "benchmark", "roles", "engine")
@@ -36,14 +40,18 @@ SPARE_NULLS = (
 
 @dataclass(frozen=True)
 class Migrated:
-    """A migrated file, and what a person should know about it, one sentence each."""
+    """A migrated file, and what a person should know about it, one sentence each.
+
+    `lines` holds for each line of the text the 1-based line of the file that it comes from.
+    """
 
     text: str
     notes: tuple[str, ...]
+    lines: tuple[int, ...]
 
 
 def migrate_text(text: str, name: str) -> Migrated:
-    """Rewrite a v1 recipe as `schema: 2`; text that is `schema: 2` already comes back unchanged.
+    """Rewrite a v1 recipe as `schema: 2`; text without keys of v1 that says so comes back unchanged.
 
     Comments, order, quotes and spacing stay. What v2 has no place for leaves a comment `# migrate: …`.
 
@@ -51,39 +59,73 @@ def migrate_text(text: str, name: str) -> Migrated:
         RecipeError: when the text is no recipe, or cannot be rewritten with the same meaning.
     """
     plain = text.replace("\r\n", "\n")
+    frame = framed(plain, name)
+    try:
+        migrated = _migrated(frame.body, name)
+    except RecursionError:
+        raise refusal(
+            name, "an alias refers to a block that contains it, or blocks nest too deeply"
+        ) from None
+    except RecipeError as error:
+        raise RecipeError(_moved(problem, frame.shift) for problem in error.problems) from None
+    if migrated.text == frame.body:
+        return Migrated(text, (), tuple(range(1, plain.count("\n") + 2)))
+    written = frame.before + migrated.text + frame.behind
+    lines = (*range(1, frame.shift + 1), *(line + frame.shift for line in migrated.lines))
+    if frame.behind:
+        end = frame.shift + frame.body.count("\n")
+        lines = (*lines[:-1], *range(end + 1, plain.count("\n") + 2))
+    if "\r\n" in text:
+        written = written.replace("\n", "\r\n")
+    return Migrated(written, migrated.notes, lines)
+
+
+def _moved(problem: Problem, shift: int) -> Problem:
+    return problem if problem.line is None else replace(problem, line=problem.line + shift)
+
+
+def _migrated(plain: str, name: str) -> Migrated:
     root = read(plain, name)
-    if _version(root, name) == SCHEMA:
-        return Migrated(text, ())
+    if _version(root, name) == SCHEMA and not v1_keys(root.data()):
+        return Migrated(plain, (), ())
     plain = spell_out(plain)
     try:
-        written, notes = _rewrite(plain, name)
+        return _rewrite(plain, name)
     except OrderError:
-        written, notes = _rewrite(without_aliases(plain), name)
-        notes = ("aliases are written out: their anchors come to stand behind them", *notes)
-    return Migrated(written.replace("\n", "\r\n") if "\r\n" in text else written, notes)
+        migrated = _rewrite(without_aliases(plain), name)
+        notes = ("aliases are written out: their anchors come to stand behind them", *migrated.notes)
+        return replace(migrated, notes=notes)
 
 
 class OrderError(Exception):
     """The text that was made does not say what was meant: an alias stands before its anchor."""
 
 
-def _rewrite(text: str, name: str) -> tuple[str, tuple[str, ...]]:
-    """Migrate the text of a v1 recipe: the text, and the notes."""
+def _rewrite(text: str, name: str) -> Migrated:
     root = read(text, name)
-    scopes = _scopes(root, name)
+    modern = _version(root, name) == SCHEMA
+    check_kinds(root, name)
+    for entry in root.entries:
+        if entry.block is not None and (entry.key == "base" or entry.key.startswith(VARIANTS)):
+            check_kinds(entry.block, name, zipped=entry.key.startswith("zip_"))
+    scopes = scopes_of(root, name, modern=modern)
     for scope in scopes:
         _migrate(scope, scopes)
-        if scope.label == "base":
+        if scope.label == "base" and not modern:
             prune_base(scope, scopes[1:])
-    _declare(root)
-    root.indent = 0
-    written = "\n".join(root.lines(0))
+    if not modern:
+        _declare(root)
+    written = root.text()
     _check(written, root, name, aliases="*" in text)
-    return written, tuple(dict.fromkeys(note for scope in scopes for note in scope.notes))
+    notes = tuple(dict.fromkeys(note for scope in scopes for note in scope.notes))
+    return Migrated(written, notes, root.origins())
 
 
 def _version(root: Block, name: str) -> int:
     entry = root.get("schema")
+    below = root.get("base")
+    if entry is None and below is not None and below.block is not None:
+        entry = below.block.get("schema")
     value = 1 if entry is None else entry.value
     if value not in (1, SCHEMA) or isinstance(value, bool):
         raise refusal(name, f"schema {value} is unknown: v1 and {SCHEMA} are", None, "schema")
@@ -100,34 +142,10 @@ def _modern(recipe: Data) -> bool:
     return "roles" in recipe or "replicas" in recipe
 
 
-def _scopes(root: Block, name: str) -> list[Scope]:
-    """The blocks of a file: the recipe itself, or the base first and then its variants."""
-    data = root.data()
-    if not isinstance(data.get("base"), dict):
-        return [Scope("", root, data, [data], {}, v1.active(data))]
-    base = data["base"]
-    scopes = []
-    for entry in root.entries:
-        if entry.key.startswith(("override_", "zip_override_")) and isinstance(entry.data(), dict):
-            own = entry.data()
-            count = zip_length(own, entry.key, name) if entry.key.startswith("zip_") else 1
-            slices = slices_of(own, count) if entry.key.startswith("zip_") else [own]
-            old = [merge(base, one) for one in slices]
-            roles = tuple(role for role in v1.ROLES if any(role in v1.active(one) for one in old))
-            scopes.append(Scope(entry.key, opened(entry), own, old, {}, roles))
-    everywhere = tuple(role for role in v1.ROLES if any(role in scope.roles for scope in scopes))
-    said = v1.described(base)
-    block = next(entry for entry in root.entries if entry.key == "base")
-    first = Scope("base", opened(block), base, [base], {}, said or everywhere or v1.active(base))
-    if not scopes:
-        first.label = ""
-    return [first, *scopes]
-
-
 def _migrate(scope: Scope, scopes: list[Scope]) -> None:
     if scope.over:
         scope.base = scopes[0].block.data()
-    else:
+    elif not scope.modern:
         _drop_nulls(scope)
     migrate_engine(scope)
     migrate_topology(scope)
@@ -136,8 +154,8 @@ def _migrate(scope: Scope, scopes: list[Scope]) -> None:
     migrate_services(scope)
     settle_roles(scope)
     keep_count(scope)
-    for entry in scope.block.entries:
-        if entry.key not in TOP and not entry.key.startswith(("override_", "zip_override_")):
+    for entry in [] if scope.modern else scope.block.entries:
+        if entry.key not in TOP and not entry.key.startswith(VARIANTS):
             entry.note(scope.say(f"{entry.key} is no key of a recipe that is known"))
 
 

@@ -78,12 +78,13 @@ class _Reader:
         merge = key.tag == "tag:yaml.org,2002:merge"
         written = text[key.start_mark.column : key.end_mark.column]
         found = None if merge else data.get(key.value, data.get(_constructed(key)))
-        entry = Entry(str(key.value), text[key.end_mark.column :], found, written=written)
+        entry = Entry(str(key.value), text[key.end_mark.column :], found, written=written, line=line + 1)
         below = isinstance(value, yaml.MappingNode) and not value.flow_style and bool(value.value)
         child = value.value[0][0].start_mark if below else None
         if child is not None and line < child.line < stop and child.column > own and not merge:
             assert isinstance(value, yaml.MappingNode)
-            assert isinstance(found, dict)
+            if not isinstance(found, dict):
+                raise refusal(self.name, "this block is no mapping of `key: value`", line + 1, entry.key)
             entry.block = self.block(value, found, line + 1, stop, own)
         else:
             entry.body = self.relative(line + 1, stop, own)
@@ -139,4 +140,7 @@ class _Reader:
 
 def _constructed(key: yaml.ScalarNode) -> Any:
     """The key as YAML 1.1 reads it: `on:` is True there."""
-    return yaml.load(key.value, Loader=Loader) if not key.style else key.value
+    if key.style:
+        return key.value
+    read = yaml.load(key.value, Loader=Loader)
+    return key.value if isinstance(read, dict | list) else read

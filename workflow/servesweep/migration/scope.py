@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from servesweep.migration.entries import Block, Entry, made, opened
-from servesweep.migration.reading import refusal
+from servesweep.migration.layering import lists_in, merge, slices_of
 
 Data = dict[str, Any]
 
@@ -46,7 +46,8 @@ class Scope:
     """A plain recipe, a base, an override or a zip override.
 
     `old` is the v1 data of every configuration that the block makes (of a zip: one for each position);
-    `base` the migrated data that the block is laid on ({} for a plain recipe and for a base).
+    `base` the migrated data that the block is laid on ({} for a plain recipe and for a base). `modern` is a
+    file that says `schema: 2` in spite of v1's keys; `speaks_v1` whether its words are v1's, as `backend`.
     """
 
     label: str
@@ -56,6 +57,8 @@ class Scope:
     base: Data
     roles: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
+    modern: bool = False
+    speaks_v1: bool = True
 
     @property
     def over(self) -> bool:
@@ -115,6 +118,7 @@ class Scope:
             put(block, path[:-1], fresh)
         else:
             fresh.head += entry.comment
+            fresh.line = entry.line
             fresh.lead = entry.lead + entry.inner_comments()
             block.entries[block.entries.index(entry)] = fresh
 
@@ -175,23 +179,10 @@ def get(data: Data, *path: str) -> Any:
     return _at(data, path, None)
 
 
-def merge(base: Any, over: Any) -> Any:
-    """Lay `over` on `base`: mappings recursively, null deletes, everything else replaces."""
-    if not isinstance(over, dict):
-        return over
-    merged = dict(base) if isinstance(base, dict) else {}
-    for key, value in over.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = merge(merged.get(key), value)
-    return merged
-
-
 def keep_count(scope: Scope) -> None:
     """Write the names of a zip whose lists all went, so that it still makes as many configurations."""
     count = len(scope.old)
-    longest = max((len(leaf) for leaf in _lists(scope.block.data())), default=0)
+    longest = max((len(leaf) for leaf in lists_in(scope.block.data())), default=0)
     name = get(scope.base, "name")
     if not scope.zipped or longest == count or not isinstance(name, str):
         return
@@ -202,40 +193,6 @@ def keep_count(scope: Scope) -> None:
     fresh = made("name", [f"{name}_{label}_{index}" for index in range(count)], inline=True)
     fresh.note(scope.say("the names alone keep these configurations apart"))
     scope.block.insert(fresh, ("name",))
-
-
-def zip_length(block: Data, label: str, name: str) -> int:
-    """Number of configurations of a zip block.
-
-    Raises:
-        RecipeError: for no list, an empty list, or lists of different lengths.
-    """
-    lengths = {len(leaf) for leaf in _lists(block)}
-    longest = max(lengths, default=0)
-    if not longest or lengths - {1, longest}:
-        raise refusal(name, "the lists of a zip have one length or one value", None, label)
-    return longest
-
-
-def slices_of(block: Data, length: int) -> list[Data]:
-    """Cut a zip block into its `length` configurations."""
-
-    def cut(value: Any, index: int) -> Any:
-        if isinstance(value, dict):
-            return {key: cut(item, index) for key, item in value.items()}
-        if isinstance(value, list):
-            return value[index if len(value) > 1 else 0]
-        return value
-
-    return [cut(block, index) for index in range(length)]
-
-
-def _lists(value: Any) -> Iterator[list[Any]]:
-    if isinstance(value, list):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _lists(item)
 
 
 def rewrite(entry: Entry, change: Callable[[Any], Any]) -> None:

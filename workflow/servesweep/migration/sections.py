@@ -8,6 +8,10 @@ from servesweep.migration.entries import Entry, opened
 from servesweep.migration.folding import fold, settle_place, tidy
 from servesweep.migration.scope import ABSENT, Data, Scope, get, rewrite
 
+# With `schema: 2` the word has two meanings, and the other words of the file decide.
+ROUTER = (
+    "sglang is the router here, as in v1, whose keys this file has; in v2 it is one worker without a router"
+)
 RETIRED = ("scrape_metrics", "scrape_interval_seconds", "scrape_output", "build_dashboard")
 
 
@@ -19,7 +23,7 @@ def migrate_sections(scope: Scope) -> None:
     _telemetry(scope)
     _observability(scope)
     options = scope.block.get("srun_options")
-    if options is not None and options.data():
+    if options is not None and options.data() and not scope.modern:
         options.note(scope.say("v2 gives srun_options to every step, v1 gave them to workers and benchmark"))
 
 
@@ -27,7 +31,10 @@ def _frontend(scope: Scope) -> None:
     frontend = scope.section("frontend")
     if frontend is not None:
         kind = frontend.get("type")
-        if kind is not None and "sglang" in (kind.value if isinstance(kind.value, list) else [kind.value]):
+        named = kind.value if kind and isinstance(kind.value, list) else [kind.value if kind else None]
+        if kind is not None and "sglang" in named and scope.speaks_v1:
+            if scope.modern:
+                kind.note(scope.say(ROUTER))
             # Only the word changes, so that quotes and comments stay.
             before, mark, after = kind.head.partition("#")
             kind.head = before.replace("sglang", "sglang-router") + mark + after
@@ -58,6 +65,10 @@ def _dynamo(scope: Scope) -> None:
                 fold(dynamo, old)
             else:
                 scope.drop(dynamo, entry, "dynamo.", "another source of Dynamo was given, and v1 took that")
+    for key in ("version", "wheel", "hash", "cargo_patches"):
+        entry = dynamo.get(key) if dynamo is not None else None
+        if dynamo is not None and entry is not None:
+            scope.drop(dynamo, entry, "dynamo.", "dynamo.source says what is installed")
     if dynamo is None and scope.over and "dynamo" not in scope.own and not _differs(scope):
         return
     if get(scope.own, "dynamo", "source") is None:
@@ -90,7 +101,9 @@ def _differs(scope: Scope) -> bool:
 def _telemetry(scope: Scope) -> None:
     telemetry = scope.section("telemetry")
     entry = telemetry.get("default_frequency") if telemetry else None
-    if entry is not None:
+    if telemetry and entry and telemetry.get("collect_interval_ms"):
+        scope.drop(telemetry, entry, "telemetry.", "collect_interval_ms says it")
+    elif entry is not None:
         # In spite of its name it was a period in seconds.
         rewrite(entry.rename("collect_interval_ms"), lambda seconds: _milliseconds(seconds, 1))
 
@@ -106,7 +119,7 @@ def _observability(scope: Scope) -> None:
         rate = opened(tachometer).get("default_frequency") if tachometer and tachometer.data() else None
         if rate is not None:
             rewrite(rate.rename("collect_interval_ms"), lambda hertz: _milliseconds(1, hertz))
-    if not any(map(v1.observed, scope.old)):
+    if scope.modern or not any(map(v1.observed, scope.old)):
         return
     # v2's switch also starts Tachometer and Nsight; v1's did not.
     on = [get(old, "observability", "tachometer", "enabled") is True for old in scope.old]

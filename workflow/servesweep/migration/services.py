@@ -9,14 +9,14 @@ from servesweep.migration.scope import ABSENT, Data, Scope, get
 
 def migrate_services(scope: Scope) -> None:
     """Say in v2's words which services every configuration had."""
-    wanted = [_services(scope, old) for old in scope.old]
+    wanted = [_wanted(scope, old) for old in scope.old]
     present = scope.block.get("services")
     infra = scope.block.get("infra")
     if infra is not None:
         _fold_infra(scope, infra, present is None)
     if present is not None and not scope.over:
-        _append(present, [service for service in wanted[0] if service not in (present.value or [])])
-    else:
+        _add(scope, present, wanted[0])
+    elif not scope.modern or _says_services(scope):
         scope.settle(("services",), [services or ABSENT for services in wanted])
     left = scope.block.get("services")
     if left is not None and not left.value and left.block is None and "services" not in scope.base:
@@ -43,10 +43,33 @@ def _fold_infra(scope: Scope, infra: Entry, alone: bool) -> None:
         lead.append(NOTE + scope.say(f"infra.{key}: {shown} is left out: {why}"))
     lead += infra.comments()
     # Its value is no configuration's, so that it is settled in any case.
-    place = Entry("services", ": ''", "", lead=lead)
+    place = Entry("services", ": ''", "", lead=lead, line=infra.line)
     scope.block.entries[scope.block.entries.index(infra)] = place
     if not alone:
         scope.block.drop(place)
+
+
+def _add(scope: Scope, present: Entry, wanted: list[Data]) -> None:
+    """Add what is not there; a service of the same name stays as the file has it."""
+    own = present.value or []
+    names = [get(service, "name") for service in own]
+    fresh = [service for service in wanted if service not in own]
+    for service in [one for one in fresh if one["name"] in names]:
+        present.note(scope.say(f"the service {service['name']} stays as it is, whatever infra said"))
+    _append(present, [service for service in fresh if service["name"] not in names])
+
+
+def _says_services(scope: Scope) -> bool:
+    """Whether v1's `infra`, or a store, has a say in the services of a mixed file."""
+    return any(old.get("infra") or get(old, "backend", "mooncake_kv_store") for old in scope.old)
+
+
+def _wanted(scope: Scope, old: Data) -> list[Data]:
+    """v1's services; in a variant of a mixed file behind those that it names itself."""
+    own = old.get("services") if scope.modern and scope.over else None
+    named = [service for service in own or [] if isinstance(service, dict)]
+    names = {service.get("name") for service in named}
+    return [*named, *(service for service in _services(scope, old) if service["name"] not in names)]
 
 
 def _services(scope: Scope, old: Data) -> list[Data]:

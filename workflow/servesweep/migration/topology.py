@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from servesweep.migration import v1
 from servesweep.migration.entries import Block
-from servesweep.migration.scope import ABSENT, ROLE_ORDER, Scope, get, rewrite
+from servesweep.migration.joining import move_to_role
+from servesweep.migration.scope import ABSENT, Scope, get, rewrite
 
 
 def migrate_topology(scope: Scope) -> None:
@@ -13,7 +14,9 @@ def migrate_topology(scope: Scope) -> None:
     if resources is not None:
         for role in v1.ROLES:
             _move(scope, resources, role)
-    if not scope.over:
+    if scope.modern:
+        _colocate(scope)
+    elif not scope.over:
         scope.settle(("resources", "gpus_per_node"), [_gpus_per_node(scope)])
     elif get(scope.base, "resources", "gpus_per_node") is not None:
         wanted = [get(old, "resources", "gpus_per_node") or v1.GPUS_PER_NODE for old in scope.old]
@@ -42,10 +45,22 @@ def _move(scope: Scope, resources: Block, role: str) -> None:
         if entry.value is None and not scope.over:
             resources.drop(entry)
             continue
-        resources.take(old)
         if role == "decode" and new == "nodes":
-            rewrite(entry, lambda nodes: "colocate" if nodes == 0 and nodes is not False else nodes)
-        scope.need("roles", role).insert(entry.rename(new), ROLE_ORDER)
+            rewrite(entry, _colocated)
+        move_to_role(scope, resources, entry, role, new)
+
+
+def _colocate(scope: Scope) -> None:
+    """`roles.decode.nodes: 0`, as files were written that mixed both versions."""
+    said = get(scope.block.data(), "roles", "decode", "nodes")
+    if any(_colocated(one) != one for one in (said if isinstance(said, list) else [said])):
+        nodes = scope.need("roles", "decode").get("nodes")
+        assert nodes is not None
+        rewrite(nodes, _colocated)
+
+
+def _colocated(nodes: object) -> object:
+    return "colocate" if nodes == 0 and nodes is not False else nodes
 
 
 def _hand_over(scope: Scope, lead: list[str], tail: list[str]) -> None:
@@ -85,7 +100,7 @@ def _settle(scope: Scope, role: str) -> None:
         return
     if role == "agg":
         scope.settle(("roles", role, "nodes"), [one.get("agg_nodes") or 1 for one in resources])
-    wanted = [v1.gpus(old, role) for old in scope.old]
+    wanted = [_gpus(old, role) for old in scope.old]
     if any(value is None for value in wanted):
         return
     if any(not value for value in wanted):
@@ -97,6 +112,13 @@ def _settle(scope: Scope, role: str) -> None:
     explicit = [get(data, "roles", role, "gpus") is not None for data in scope.new()]
     if derived != wanted or (colocated and not all(explicit)):
         scope.settle(("roles", role, "gpus"), wanted)
+
+
+def _gpus(old: dict[str, object], role: str) -> int | None:
+    """GPUs of a worker; None also where the cluster file gives those of a node."""
+    resources = get(old, "resources") or {}
+    named = resources.get("gpus_per_node") or resources.get(f"gpus_per_{role}")
+    return v1.gpus(old, role) if named or not v1.modern(old) else None
 
 
 def _derived(data: dict[str, object], role: str) -> int | None:
@@ -123,10 +145,8 @@ def _remove(scope: Scope, role: str) -> None:
                 roles.drop(entry)
             if get(scope.base, "roles", role) is not None:
                 scope.settle(("roles", role), [ABSENT] * len(scope.old))
-    elif scope.label != "base":
-        roles_now = scope.section("roles")
-        if roles_now is not None and roles_now.get(role):
-            _comment_out(scope, roles_now, role)
+    elif scope.label != "base" and get(scope.block.data(), "roles", role) is not None:
+        _comment_out(scope, scope.need("roles"), role)
 
 
 def _says(value: object) -> bool:
@@ -137,7 +157,7 @@ def _says(value: object) -> bool:
 def _comment_out(scope: Scope, roles: Block, role: str) -> None:
     entry = roles.get(role)
     assert entry is not None
-    text = [line if line.startswith("#") else f"# {line}".rstrip() for line in entry.lines(0)]
+    text = [line if line.startswith("#") else f"# {line}".rstrip() for line, _ in entry.lines(0)]
     note = scope.say(f"roles.{role} is commented out: the resources of this recipe start no {role} workers")
     follower = roles.entries.index(entry)
     roles.entries.remove(entry)

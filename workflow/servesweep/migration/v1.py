@@ -75,6 +75,8 @@ def kv_events(data: Data, role: str) -> Any:
 def dynamo_source(data: Data) -> Data:
     """Which Dynamo was installed, in v2's words; {} for top_of_tree, or where v1 installed none."""
     dynamo = get(data, "dynamo") or {}
+    if dynamo.get("source"):
+        return dict(dynamo["source"])
     if dynamo.get("top_of_tree"):
         return {}
     if dynamo.get("hash"):
@@ -85,7 +87,12 @@ def dynamo_source(data: Data) -> Data:
     if dynamo.get("version"):
         return {"pypi": dynamo["version"]}
     installs = frontend(data) == "dynamo" and dynamo.get("install", True) is not False
-    return {"pypi": DYNAMO_VERSION} if installs else {}
+    return {"pypi": DYNAMO_VERSION} if installs and not modern(data) else {}
+
+
+def modern(data: Data) -> bool:
+    """Whether a file says `schema: 2` in spite of its v1 keys: what it does not say is v2's default."""
+    return data.get("schema") == 2
 
 
 def dedicated_infra(data: Data) -> bool:

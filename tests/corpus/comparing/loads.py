@@ -1,4 +1,4 @@
-"""What every real recipe measures, and where its client stands, against the reference's.
+"""What is measured: the load, where its client stands, and the client's environment.
 
 The command lines of the clients are each project's own, so what they are told is compared: of sa-bench what
 this project's client reads from the files of its points, of other types their options.
@@ -10,10 +10,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from comparing.case import Case, Row
+
 from servesweep.benchmarks import BENCHMARKS, BenchmarkContext
 from servesweep.plan.plan import Plan
-
-Row = dict[str, Any]
+from servesweep.topology.deployment import Command
 
 # Positions of the reference's scripts after the address of the server.
 POSITIONS = {
@@ -21,24 +22,51 @@ POSITIONS = {
     "gpqa": ("num_examples", "max_tokens", "repeat", "num_threads"),
     "mooncake-router": ("model", "mooncake_workload", "ttft_threshold_ms", "itl_threshold_ms"),
 }  # fmt: skip
+# Read by the reference's own scripts around its clients: its profiling, its slow start, its wheel.
+OF_SCRIPTS = (
+    "SRTCTL_FRONTEND_TYPE", "PROFILE_", "SGLANG_TORCH_PROFILER_DIR", "BENCH_MODEL_NAME", "HEAD_",
+    "SA_BENCH_", "DYNAMO_",
+)  # fmt: skip
+ADDED = ("SRT_SERVICE_", "SRT_WORKER_NODES", "SRT_GPUS_PER_NODE", "SERVESWEEP_MODEL")
 
 
-def test_loads(planned: list[Any]) -> None:
-    different, kinds = [], dict.fromkeys(("sa-bench", "custom", *POSITIONS), 0)
-    for case in planned:
-        row = case.row.get("benchmark") or {}
-        if "command" not in row:
-            # Two types that the reference does not know either, and one recipe that measures nothing.
-            assert case.plan.resolved.benchmark.type == "manual"
-            continue
-        kinds[case.plan.resolved.benchmark.type] += 1
-        ours, theirs = {**place(case.plan), **told(case.plan)}, {**place_of(row), **told_by(row, case.plan)}
-        if ours != theirs:
-            different.append(f"{case.name}: {ours}, reference {theirs}")
-    total = sum(kinds.values())
-    print(f"\nloads: {total - len(different)} of {total} equal, {kinds}")
-    assert not different, "\n".join([f"{len(different)} loads differ", *different[:20]])
-    assert kinds == {"sa-bench": 468, "custom": 1, "gsm8k": 8, "gpqa": 4, "mooncake-router": 8}
+def compare_load(case: Case) -> None:
+    row = case.row.get("benchmark") or {}
+    kind = case.recipe["benchmark"].get("type", "manual")
+    if "benchmark" in case.refused:
+        # The reference loads these recipes, and finds no such runner once their servers stand.
+        case.differs("gsm8k-bench")
+        assert row["errors"][0].startswith(f"Unknown benchmark type: {kind}."), case.name
+        return
+    if "command" not in row:
+        case.tally.compare(case, "benchmarks: load, place, env", "nothing is measured", (kind, "manual"))
+        return
+    ours, theirs = {**place(case.plan), **told(case.plan)}, {**place_of(row), **told_by(row, case.plan)}
+    if theirs.get("chat template") and "use_chat_template" not in case.recipe["benchmark"]:
+        case.differs("template")
+        theirs["chat template"] = False
+    kinds = f"benchmarks: load, place, env ({kind})"
+    pairs = [(ours, theirs)]
+    if kind in ("sa-bench", "custom"):
+        pairs.append((environment(case.plan), reference_environment(case, row)))
+    case.tally.compare(case, kinds, "the load", *pairs)
+
+
+def environment(plan: Plan) -> dict[str, str]:
+    """The environment of the client, without what schema 2 and this project add."""
+    (command, *_) = clients(plan)
+    return {name: value for name, value in command.env.items() if not name.startswith(ADDED)}
+
+
+def reference_environment(case: Case, row: Row) -> dict[str, str]:
+    env = dict(row["env"])
+    if case.plan.resolved.benchmark.type == "sa-bench":
+        # Our client has the address in its file, where it is compared.
+        del env["SRT_FRONTEND_HOST"], env["SRT_FRONTEND_PORT"]
+    for name in [name for name in env if name.startswith(OF_SCRIPTS)]:
+        case.differs("scripts")
+        del env[name]
+    return env
 
 
 def place(plan: Plan) -> Row:
@@ -93,10 +121,10 @@ def number(word: str) -> Any:
 def sa_bench_script(command: list[str]) -> Row:
     """The reference's script by the names of its positions."""
     _, _, endpoint, isl, osl, levels, rate, tokenizer, served, disaggregated, *rest = command
-    total, prefill, decode, ratio, prompts, warmup, tokenizer_class, _, dataset, *_ = rest
+    total, prefill, decode, ratio, prompts, warmup, tokenizer_class, template, dataset, path, reuse = rest
     assert endpoint == "http://localhost:8000"
     assert tokenizer == "/model" or not tokenizer.startswith("/")
-    assert dataset == "random"
+    assert (dataset, path, reuse) == ("random", "", "false")
     gpus = {"prefill_gpus": int(prefill), "decode_gpus": int(decode)} if disaggregated == "true" else {}
     concurrencies = [int(level) for level in levels.split("x")]
     return {
@@ -111,6 +139,7 @@ def sa_bench_script(command: list[str]) -> Row:
         "num_prompts": [level * int(prompts) for level in concurrencies],
         "num_warmup": [level * int(warmup) for level in concurrencies],
         "custom_tokenizer": tokenizer_class or None,
+        "chat template": template == "true",
     }
 
 
@@ -128,11 +157,25 @@ def sa_bench(plan: Plan) -> Row:
         "num_prompts": [spec["num_prompts"] for spec in specs],
         "num_warmup": [spec["num_warmup"] for spec in specs],
         "custom_tokenizer": plan.resolved.benchmark.options.get("custom_tokenizer"),
+        "chat template": first_api(specs) == "chat",
     }
 
 
+def first_api(specs: list[Row]) -> str:
+    (api,) = {spec["api"] for spec in specs}
+    return str(api)
+
+
 def specifications(plan: Plan) -> list[Row]:
-    benchmark = BENCHMARKS["sa-bench"]
+    specs = [json.loads(text) for command in clients(plan) for text in command.files.values()]
+    at = place(plan)
+    assert {spec["url"] for spec in specs} == {f"http://{at['host']}:{at['port']}"}
+    return specs
+
+
+def clients(plan: Plan) -> list[Command]:
+    """The client of every point, as the run renders it."""
+    benchmark = BENCHMARKS[plan.resolved.benchmark.type]
     options = benchmark.Options.model_validate(plan.resolved.benchmark.options)
     at = place(plan)
     context = BenchmarkContext(
@@ -142,8 +185,6 @@ def specifications(plan: Plan) -> list[Row]:
         deployment=plan.deployment,
         directory="point",
         output="point/result.json",
+        environment={**plan.cluster.environment, **plan.resolved.environment},
     )
-    commands = [benchmark.command(load, options, context) for load in benchmark.loads(options)]
-    specs = [json.loads(text) for command in commands for text in command.files.values()]
-    assert {spec["url"] for spec in specs} == {context.url}
-    return specs
+    return [benchmark.command(load, options, context) for load in benchmark.loads(options)]
