@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from servesweep.plan.slurm_options import name_fault
 from servesweep.recipe.durations import parse_time_limit
 
 EXECUTOR = "the workflow sets it"
@@ -35,12 +36,6 @@ REFUSED = {
     "wait": "the workflow waits for its jobs itself",
     "test-only": "the job would never run: `servesweep plan` shows the request",
 }
-SHORT = {
-    "A": "account", "C": "constraint", "D": "chdir", "J": "job-name", "M": "clusters", "N": "nodes",
-    "a": "array", "c": "cpus-per-task", "d": "dependency", "e": "error", "n": "ntasks", "o": "output",
-    "p": "partition", "q": "qos", "t": "time", "w": "nodelist", "x": "exclude",
-}  # fmt: skip
-NAME = re.compile(r"[a-z][a-z0-9-]*")
 GRES = re.compile(r"[A-Za-z0-9_]+(:[A-Za-z0-9_.]+)?(:\d+[TGM]?)?")
 MEMORY = re.compile(r"(\d+)([KMGT]?)B?", re.IGNORECASE)
 UNITS = {"K": 1 / 1024, "": 1, "M": 1, "G": 1024, "T": 1024 * 1024}
@@ -82,8 +77,8 @@ def read_directives(given: Mapping[str, str]) -> Directives:
 
 
 def _take(name: str, value: str, found: Directives) -> None:
-    if not NAME.fullmatch(name) or len(name) == 1:
-        raise ValueError(_odd_name(name))
+    if (fault := name_fault(name, "sbatch")) is not None:
+        raise ValueError(fault)
     if name in REFUSED:
         raise ValueError(REFUSED[name])
     if name in ("account", "partition", "constraint", "qos", "comment"):
@@ -107,15 +102,6 @@ def _take(name: str, value: str, found: Directives) -> None:
         found.exclusive |= name == "exclusive"
         found.segment |= name == "segment"
         found.words.append(word(name, value))
-
-
-def _odd_name(name: str) -> str:
-    bare = name.lstrip("-")
-    if bare in SHORT:
-        return f"write the long name, {SHORT[bare]}"
-    if name.startswith("-"):
-        return f"write the name without dashes: {bare}"
-    return "no option of sbatch has such a name: small letters, digits and -"
 
 
 def _take_gres(value: str, found: Directives) -> None:

@@ -8,6 +8,7 @@ from servesweep.plan.directives import read_directives
 from servesweep.plan.roles import Role
 from servesweep.plan.services import discovery_spot
 from servesweep.plan.slurm_request import directives_of
+from servesweep.plan.srun_options import srun_faults
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.problems import Problem, listed
@@ -22,12 +23,23 @@ def job_problems(
 ) -> list[Problem]:
     """Every rule of this file, in order."""
     faults = [
+        *_placement(recipe, frontend, roles),
         *_telemetry(recipe),
         *_profiling(recipe, roles),
         *_het(recipe, frontend, roles),
         *_directives(recipe, cluster),
+        *srun_faults(recipe, cluster),
     ]
     return [variant.problem(key, message) for key, message in faults]
+
+
+def _placement(recipe: Recipe, frontend: FrontendSection, roles: list[Role]) -> Iterator[Fault]:
+    if any(role.mode == "decode" for role in roles):
+        return
+    spots = {"frontend": frontend.placement.node, "benchmark": recipe.benchmark.placement.node}
+    for section, spot in spots.items():
+        if spot in ("first_decode", "last_decode"):
+            yield (section, "placement", "node"), f"{spot} needs a decode role, and this recipe has none"
 
 
 def _telemetry(recipe: Recipe) -> Iterator[Fault]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
-from servesweep.benchmarks import BENCHMARKS
+from servesweep.plan.asked import asked
 from servesweep.plan.configuration import Configuration
 from servesweep.plan.job_rules import het_wanted
-from servesweep.plan.plan import Node, Plan, PlannedService, SlurmRequest
+from servesweep.plan.plan import Plan, SlurmRequest
 from servesweep.plan.render import render
 from servesweep.plan.roles import Role, resolve_roles
-from servesweep.plan.services import pools, services_of
 from servesweep.plan.slurm_request import slurm_request
 from servesweep.plan.unsupported import unsupported
 from servesweep.recipe.cluster import Cluster
@@ -24,6 +24,9 @@ ELSEWHERE = (
     "default_gpu_exporter", "git_http_version", "docker_args",
 )  # fmt: skip
 
+# With a type or without: `--gpus-per-node=h100:4`.
+GPUS_ASKED = re.compile(r"--gpus-per-node=(?:[^ :]+:)?(\d+)")
+
 
 def plan_configuration(configuration: Configuration, settings: tuple[str, ...] = ()) -> Plan:
     """Render a configuration for symbolic nodes, and say what is odd, idle or cannot be run.
@@ -34,47 +37,14 @@ def plan_configuration(configuration: Configuration, settings: tuple[str, ...] =
     plan = render(configuration)
     recipe, cluster = configuration.recipe, configuration.cluster
     roles = resolve_roles(recipe, configuration.variant, cluster)
-    options = {key: value for role in roles for key, value in role.options if value is not None}
-    services = tuple(
-        service.model_copy(update={"on": standing(service, plan)})
-        for service in services_of(recipe, plan.frontend, options)
-    )
     plan = plan.model_copy(
         update={
-            "services": services,
-            "nodes": tuple(_holding(node, plan, services) for node in plan.nodes),
             "slurm": _request(plan, recipe, cluster, roles),
             "settings": settings,
         }
     )
     notes = dict.fromkeys([*plan.notes, *_notes(plan, recipe, cluster)])
     return plan.model_copy(update={"notes": tuple(notes), "unsupported": unsupported(plan, roles)})
-
-
-def standing(service: PlannedService, plan: Plan) -> tuple[str, ...]:
-    """The symbolic nodes that carry an instance of a service; none where it runs elsewhere."""
-    if service.external is not None:
-        return ()
-    names = [node.name for node in plan.nodes]
-    end = len(names) - (plan.resolved.benchmark.placement.node == "dedicated")
-    sizes = pools(plan.resolved)
-    at = end - sum(sizes.values())
-    for name, size in sizes.items():
-        if service.place == name:
-            return tuple(names[at : at + size])
-        at += size
-    wanted = {"prefill", "decode", "agg"} if service.place in ("workers", "compute") else {service.place}
-    working = {node for p in plan.deployment.processes if p.mode in wanted for node in p.worker_nodes}
-    if working or service.place == "all":
-        return tuple(name for name in names if name in working or service.place == "all")
-    return (plan.deployment.infra if service.place in ("infra", "dedicated") else plan.deployment.head,)
-
-
-def _holding(node: Node, plan: Plan, services: tuple[PlannedService, ...]) -> Node:
-    """A node with the services on it that the plan does not start."""
-    started = {step.name for step in plan.steps}
-    more = [s.name for s in services if node.name in s.on and s.name not in started]
-    return node.model_copy(update={"holds": (*node.holds, *more)}) if more else node
 
 
 def _request(plan: Plan, recipe: Recipe, cluster: Cluster, roles: list[Role]) -> SlurmRequest:
@@ -90,9 +60,7 @@ def _request(plan: Plan, recipe: Recipe, cluster: Cluster, roles: list[Role]) ->
 
 
 def _notes(plan: Plan, recipe: Recipe, cluster: Cluster) -> Iterator[str]:
-    benchmark = BENCHMARKS[recipe.benchmark.type]
-    loads = benchmark.loads(benchmark.Options.model_validate(dict(recipe.benchmark.options)))
-    for point, count in Counter(load.id for load in loads).items():
+    for point, count in Counter(load.id for load, _ in asked(recipe.benchmark).loads).items():
         if count > 1:
             yield f"the point {point} is given {count} times and measured once"
     if plan.launcher == "slurm":
@@ -117,11 +85,14 @@ def _request_notes(plan: Plan, recipe: Recipe) -> Iterator[str]:
     slurm = plan.slurm
     held: Counter[str] = Counter()
     for step in plan.steps:
-        if step.kind == "worker":
+        if step.kind == "worker" and not step.engine:
             held[step.node] += len(step.gpus)
     cpus, gpus = slurm.tasks_per_node * slurm.cpus_per_task, max(held.values(), default=0)
     if cpus < gpus and "--exclusive" not in slurm.slurm_extra:
         yield f"{cpus} CPUs of a node are asked for {gpus} GPUs: at least one a GPU keeps engines fed"
+    few = GPUS_ASKED.search(slurm.slurm_extra)
+    if few is not None and int(few[1]) < gpus:
+        yield f"{few[1]} GPUs of a node are asked of Slurm, and the workers on one have {gpus}"
     patience = recipe.health_check.timeout_seconds
     if patience >= slurm.runtime * 60:
         yield f"the health gate may wait {patience:g} s, and the time limit is {slurm.runtime * 60} s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from typing import Any
 
 from servesweep.plan.roles import Role
@@ -12,7 +13,8 @@ from servesweep.recipe.problems import Problem, RecipeError
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.variants import Variant
 from servesweep.topology.deployment import Command, Deployment
-from servesweep.topology.shapes import ProcessPlace
+from servesweep.topology.ports import OPENTELA, PortBook
+from servesweep.topology.shapes import ProcessPlace, WorkerPlace
 
 LEFT_OUT = "router: sglang is left out: one replica has nothing to balance, and is served directly"
 
@@ -67,6 +69,13 @@ def replica_problems(recipe: Recipe, cluster: Cluster, variant: Variant) -> list
         message = "every OpenTela wants the same ports of its host, so one machine carries one replica"
         problems.append(variant.problem(("router",), message))
     return problems
+
+
+def reserve_opentela(book: PortBook, replicas: Iterable[WorkerPlace]) -> None:
+    """Keep the ports of the OpenTela around each replica free of others, on the replica's head."""
+    for replica in replicas:
+        for port in OPENTELA:
+            book.claim(replica.leader, port, f"OpenTela around replica {replica.index}")
 
 
 def around(

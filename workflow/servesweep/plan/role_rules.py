@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from servesweep.engines.engine import argument
+from servesweep.engines.flags import named, owned
+from servesweep.engines.mooncake import store_of
 from servesweep.plan.roles import Role
 from servesweep.plan.services import MOONCAKE
-from servesweep.recipe.problems import Problem
+from servesweep.recipe.problems import Problem, listed
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.variants import Variant
 
 OWN_ENGINES = "roles with engines of their own"
 # vLLM connectors whose workers find each other by a discovery service instead of the router.
 DISCOVERING = frozenset({"moriio", "lmcache-mp"})
+
+TRANSFER = "disaggregation-transfer-backend"
 
 Fault = tuple[tuple[str | int, ...], str]
 
@@ -23,10 +28,13 @@ def role_problems(
     """Every rule of this file, in order."""
     faults: list[Fault] = [
         *_events(frontend, roles),
-        *_extra_args(roles),
-        *_sidecars(recipe, frontend, roles),
+        *_extra_args(frontend, roles),
+        *_sidecars(recipe, frontend, roles, per_node),
+        *_registering(recipe, frontend, roles),
     ]
-    if recipe.roles is not None and recipe.engine is None:
+    if recipe.engine is not None:
+        faults += [*_store(roles), *_failover(frontend, roles)]
+    elif recipe.roles is not None:
         for rule in OWN_ENGINE_RULES:
             faults += rule(recipe, frontend, roles, per_node)
     return [variant.problem(key, message) for key, message in faults]
@@ -41,16 +49,22 @@ def _events(frontend: str, roles: list[Role]) -> Iterator[Fault]:
             )
 
 
-def _extra_args(roles: list[Role]) -> Iterator[Fault]:
+def _extra_args(frontend: str, roles: list[Role]) -> Iterator[Fault]:
     for role in roles:
-        if role.extra_args and role.engine.name != "trtllm":
-            yield (
-                (*role.path, "extra_args"),
-                f"extra_args are flags of trtllm's server, and the engine is {role.engine.name}: write args",
-            )
+        if not role.extra_args:
+            continue
+        at = (*role.path, "extra_args")
+        if role.engine.name != "trtllm":
+            engine = role.engine.name
+            yield at, f"extra_args are flags of trtllm's server, and the engine is {engine}: write args"
+        elif frontend == "dynamo":
+            yield at, "extra_args are flags of trtllm-serve, which does not run under dynamo: remove them"
+        if mine := owned(named(role.extra_args), role.engine.reserved_extra):
+            told = listed([f"--{name}" for name in mine])
+            yield at, f"servesweep sets {told} itself, from the topology and the role's args: remove it"
 
 
-def _sidecars(recipe: Recipe, frontend: str, roles: list[Role]) -> Iterator[Fault]:
+def _sidecars(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) -> Iterator[Fault]:
     wanted = [role for role in roles if role.sidecar]
     if not wanted:
         return
@@ -61,9 +75,48 @@ def _sidecars(recipe: Recipe, frontend: str, roles: list[Role]) -> Iterator[Faul
             (*first.path, "sidecar"),
             f"all roles run beside a sidecar, or none: {other.mode} has none",
         )
+    for role in wanted:
+        for key, message in role.engine.sidecar_refusals(role.shape, per_node, role.args, role.options):
+            yield (*role.path, *key.split(".")), message
+    if recipe.profiling.type != "none":
+        yield ("profiling", "type"), "a profiler would trace the sidecar too: profile without sidecars"
+    if recipe.dynamo.request_plane == "http":
+        yield ("dynamo", "request_plane"), "sidecars talk by tcp or nats: say one of them"
     if frontend != "dynamo":
         where = ("dynamo", "sidecar") if recipe.dynamo.sidecar else (*first.path, "sidecar")
         yield where, f"sidecars belong to Dynamo, and the frontend is {frontend}"
+
+
+def _store(roles: list[Role]) -> Iterator[Fault]:
+    """SGLang starts a store's client only where a role transfers by it."""
+    split = [r for r in roles if r.engine.name == "sglang" and r.mode != "agg" and store_of(r.options)]
+    if split and all(argument(role.args, TRANSFER) != "mooncake" for role in split):
+        message = f"no role transfers by Mooncake: say {TRANSFER}: mooncake in args of prefill and decode"
+        yield ("engine", "mooncake_kv_store"), message
+
+
+def _failover(frontend: str, roles: list[Role]) -> Iterator[Fault]:
+    wanted = [role for role in roles if role.engine.standbys(role.options)]
+    if wanted and frontend != "dynamo":
+        message = f"engines that stand by register with Dynamo alone, and the frontend is {frontend}"
+        yield ("engine", "failover"), message
+    elif any(role.sidecar for role in wanted):
+        yield ("engine", "failover"), "a worker beside a sidecar has no engines that stand by: keep one"
+
+
+def _registering(recipe: Recipe, frontend: str, roles: list[Role]) -> Iterator[Fault]:
+    """Workers that register with their router must all do so, and with the one that takes them."""
+    found = [role for role in roles if role.engine.registers(role.args, role.options)]
+    if not found or recipe.engine is None:
+        return
+    at = ("engine", "connector")
+    if frontend != "vllm-router":
+        yield at, f"workers with the connector moriio register with vllm-router, not with {frontend}"
+    elif len(found) != len(roles) or found[0].mode == "agg":
+        yield at, "the connector moriio joins prefill and decode: both have it, or none"
+    elif recipe.frontend is not None and recipe.frontend.enable_multiple_frontends is not False:
+        message = "workers register with one router: say enable_multiple_frontends: false"
+        yield ("frontend", "enable_multiple_frontends"), message
 
 
 def _no_dynamo(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) -> Iterator[Fault]:
@@ -97,6 +150,9 @@ def _no_failover(recipe: Recipe, frontend: str, roles: list[Role], per_node: int
 
 
 def _no_implicit_store(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) -> Iterator[Fault]:
+    for role in roles:
+        if store_of(role.options):
+            yield (*role.path, "engine", "mooncake_kv_store"), f"{OWN_ENGINES} share no Mooncake store"
     if any(role.engine.name == "tilert" for role in roles):
         return  # Its point-to-point transfer over Mooncake needs no store.
     for index, service in enumerate(recipe.services):

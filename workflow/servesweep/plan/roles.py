@@ -117,8 +117,10 @@ def _replica_role(recipe: Recipe, variant: Variant, cluster: Cluster) -> Role:
     """ADR-0001's replicas: agg workers of whole nodes, whose arguments are the user's own."""
     engine, options = _engine(recipe.engine, ("engine",), variant)
     count, size = recipe.replicas or 1, recipe.nodes_per_replica or 1
-    if "http" not in engine.transports:
+    if type(engine).replica is Engine.replica:
         message = f"{engine.name} has no HTTP endpoint of its own, so it cannot be a replica"
+        if "http" in engine.transports:
+            message = f"{engine.name} is no engine of replicas: describe its workers by roles"
         raise RecipeError([variant.problem(("engine",), message)])
     try:
         words = tuple(shlex.split(recipe.framework_args or ""))

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from servesweep.recipe.section import Choice, Section
+from servesweep.recipe.section import Choice, Section, unsaid
 
 
 class BenchmarkPlacement(Section):
@@ -24,5 +24,5 @@ class BenchmarkSection(Choice):
         default="manual", description="Registered benchmark type, such as sa-bench, custom, manual."
     )
     placement: BenchmarkPlacement = Field(
-        default_factory=BenchmarkPlacement, description="Where the client runs."
+        default_factory=unsaid(BenchmarkPlacement), description="Where the client runs."
     )

@@ -17,6 +17,7 @@ MAX_NODES = 200_000
 MAX_DEPTH = 100
 
 TAG = "tag:yaml.org,2002:"
+STR, SEQ, MAP, MERGE = TAG + "str", TAG + "seq", TAG + "map", TAG + "merge"
 NULL = re.compile(r"~|null|Null|NULL|")
 BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
 INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
@@ -36,9 +37,16 @@ class CoreLoader(_Base):  # type: ignore[misc]
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
         """The tag of a node; plain scalars are few words often repeated, so theirs are remembered."""
-        if kind is yaml.ScalarNode and implicit[0]:
-            return plain_tag(value)
-        return super().resolve(kind, value, implicit)
+        if kind is yaml.ScalarNode:
+            return plain_tag(value) if implicit[0] else STR
+        # The resolver's own method would look for path resolvers first, at every node, and there are none.
+        return SEQ if kind is yaml.SequenceNode else MAP
+
+    def descend_resolver(self, current_node: Any, current_index: Any) -> None:
+        """Without path resolvers there is nothing to follow."""
+
+    def ascend_resolver(self) -> None:
+        """Without path resolvers there is nothing to follow."""
 
 
 for _name, _pattern, _first in (
@@ -58,7 +66,7 @@ def plain_tag(value: str) -> str:
     for tag, pattern in CoreLoader.yaml_implicit_resolvers.get(value[:1], ()):
         if pattern.match(value):
             return str(tag)
-    return f"{TAG}str"
+    return STR
 
 
 def compose(text: str) -> yaml.Node | None:
@@ -90,8 +98,8 @@ SCALARS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     TAG + "bool": (BOOL, lambda text: text.lower() == "true"),
     TAG + "int": (INT, _integer),
     TAG + "float": (FLOAT, _float),
-    TAG + "str": (re.compile(r"(?s).*"), str),
-    TAG + "merge": (re.compile(r"(?s).*"), str),
+    STR: (re.compile(r"(?s).*"), str),
+    MERGE: (re.compile(r"(?s).*"), str),
 }
 
 
@@ -141,9 +149,9 @@ class _Builder:
             return None
         self.open.append(id(node))
         try:
-            if isinstance(node, yaml.SequenceNode) and node.tag == TAG + "seq":
+            if isinstance(node, yaml.SequenceNode) and node.tag == SEQ:
                 return self.sequence(node, path)
-            if isinstance(node, yaml.MappingNode) and node.tag == TAG + "map":
+            if isinstance(node, yaml.MappingNode) and node.tag == MAP:
                 return self.mapping(node, path)
         finally:
             self.open.pop()
@@ -151,6 +159,8 @@ class _Builder:
         return None
 
     def scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
+        if node.tag == STR:  # most are text, and text needs no pattern
+            return node.value
         known = SCALARS.get(node.tag)
         if known is None:
             self.fault(node, path, f"the tag {node.tag.removeprefix(TAG)} is not supported")
@@ -167,15 +177,16 @@ class _Builder:
     def sequence(self, node: yaml.SequenceNode, path: KeyPath) -> list[Any]:
         items = []
         for index, item in enumerate(node.value):
-            self.lines[*path, index] = item.start_mark.line + 1
-            items.append(self.value(item, (*path, index)))
+            at = (*path, index)
+            self.lines[at] = item.start_mark.line + 1
+            items.append(self.value(item, at))
         return items
 
     def mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
         own: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         merged: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         for key_node, value_node in node.value:
-            if key_node.tag == TAG + "merge":
+            if key_node.tag == MERGE:
                 for name, pair in self.merged(value_node, path):
                     merged.setdefault(name, pair)
                 continue
@@ -187,16 +198,17 @@ class _Builder:
                 self.fault(key_node, (*path, key), f"duplicate key, first given on line {first}")
             own.setdefault(key, (key_node, value_node))
         data = {}
-        for key, (key_node, value_node) in {**merged, **own}.items():
-            self.lines[*path, key] = key_node.start_mark.line + 1
-            data[key] = self.value(value_node, (*path, key))
+        for key, (key_node, value_node) in ({**merged, **own} if merged else own).items():
+            at = (*path, key)
+            self.lines[at] = key_node.start_mark.line + 1
+            data[key] = self.value(value_node, at)
         return data
 
     def key(self, node: yaml.Node, path: KeyPath) -> str | None:
         if not isinstance(node, yaml.ScalarNode):
             self.fault(node, path, "a key is a list or a mapping; write plain text")
             return None
-        if node.tag != TAG + "str":
+        if node.tag != STR:
             kind = node.tag.removeprefix(TAG)
             shown = node.value or '""'
             self.fault(
@@ -231,7 +243,7 @@ class _Builder:
         for key_node, value_node in node.value:
             if not self.affordable(key_node, path):
                 return
-            if key_node.tag == TAG + "merge":
+            if key_node.tag == MERGE:
                 inner.append(value_node)
             elif (key := self.key(key_node, path)) is not None:
                 yield key, (key_node, value_node)

@@ -138,6 +138,9 @@ def _form(model: type[BaseModel]) -> str:
         return "a name, or a mapping with `type`"
     if "type" in model.model_fields:
         return f"a mapping such as {{type: {model.model_fields['type'].default}}}"
+    if len(model.model_fields) == 1:
+        ((name, field),) = model.model_fields.items()
+        return f"a mapping such as {{{name}: {'…' if field.is_required() else field.default}}}"
     return f"a mapping with the keys {', '.join(_names(model))}"
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from servesweep.recipe.section import Environment, Section
+from servesweep.recipe.section import Environment, Section, unsaid
 
 
 class FrontendPlacement(Section):
@@ -28,11 +28,12 @@ class FrontendSection(Section):
     )
     env: Environment = Field(default_factory=dict, description="Environment of the frontend's process.")
     placement: FrontendPlacement = Field(
-        default_factory=FrontendPlacement, description="Where the frontend runs."
+        default_factory=unsaid(FrontendPlacement), description="Where the frontend runs."
     )
-    enable_multiple_frontends: bool = Field(
-        default=True,
-        description="With several worker nodes: nginx on the head, and frontends on further nodes.",
+    enable_multiple_frontends: bool | None = Field(
+        default=None,
+        description="With several worker nodes: nginx on the head, and frontends on further nodes."
+        " Default: where containers run; bare, nginx must be installed on the nodes.",
     )
     num_additional_frontends: int = Field(
         default=9, ge=0, description="Frontends beyond the first, as far as there are nodes."

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from servesweep.recipe.problems import shown
 from servesweep.recipe.section import Section
 
 
@@ -18,7 +19,11 @@ class KvEventsSection(Section):
 
 def _switch(value: Any) -> Any:
     """`true` means the defaults, `false` what leaving the key out means."""
-    return {} if value is True else None if value is False else value
+    if isinstance(value, bool):
+        return {} if value else None
+    if value is None or isinstance(value, dict | KvEventsSection):
+        return value
+    raise ValueError(f"expected true, false, or a mapping with publisher and topic, got {shown(value)}")
 
 
 KvEvents = Annotated[KvEventsSection | None, BeforeValidator(_switch)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,16 +37,38 @@ def plain(node: Located) -> Any:
     return node.value
 
 
-def lines_of(node: Located, path: KeyPath = ()) -> dict[KeyPath, int]:
-    """Line of every key path below and at `path`."""
-    lines: dict[KeyPath, int] = {path: node.line}
-    if isinstance(node.value, dict):
-        for key, item in node.value.items():
-            lines.update(lines_of(item, (*path, key)))
-    elif isinstance(node.value, list):
-        for index, item in enumerate(node.value):
-            lines.update(lines_of(item, (*path, index)))
-    return lines
+class LinesOf(Mapping[KeyPath, int]):
+    """Line of every key path of a tree, looked up on demand: few variants are ever at fault."""
+
+    def __init__(self, root: Located) -> None:
+        self._root = root
+
+    def __getitem__(self, path: KeyPath) -> int:
+        node = self._root
+        for step in path:
+            below = _below(node)
+            if step not in below:
+                raise KeyError(path)
+            node = below[step]
+        return node.line
+
+    def __iter__(self) -> Iterator[KeyPath]:
+        return _paths(self._root, ())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _below(node: Located) -> Mapping[str | int, Located]:
+    if isinstance(node.value, list):
+        return dict(enumerate(node.value))
+    return node.value if isinstance(node.value, dict) else {}
+
+
+def _paths(node: Located, path: KeyPath) -> Iterator[KeyPath]:
+    yield path
+    for step, item in _below(node).items():
+        yield from _paths(item, (*path, step))
 
 
 def merge(base: Located, over: Located) -> Located:

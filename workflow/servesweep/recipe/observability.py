@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from servesweep.recipe.section import Section
+from servesweep.recipe.section import Section, fault
 
 
 class TachometerSection(Section):
@@ -30,7 +30,14 @@ class ObservabilitySection(Section):
     tachometer: TachometerSection | None = Field(default=None, description="Scraping of metrics.")
     nsys: dict[str, Any] = Field(default_factory=dict, description="Options of nsys in the preset.")
 
+    @model_validator(mode="after")
+    def _somewhere(self) -> ObservabilitySection:
+        if self.enable_otel and self.otel_endpoint is None:
+            raise fault("enable_otel exports traces to otel_endpoint: say where that is", "enable_otel")
+        return self
+
     @property
-    def wanted(self) -> bool:
-        """Whether anything of it is turned on."""
-        return self.enabled or self.enable_otel or bool(self.tachometer and self.tachometer.enabled)
+    def scrapes(self) -> bool:
+        """Whether metrics are scraped: the preset does, unless it is told not to."""
+        said = self.tachometer is not None and "enabled" in self.tachometer.model_fields_set
+        return bool(self.tachometer and self.tachometer.enabled) if said else self.enabled

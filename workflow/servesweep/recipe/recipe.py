@@ -19,7 +19,7 @@ from servesweep.recipe.observability import ObservabilitySection
 from servesweep.recipe.profiling import ProfilingSection
 from servesweep.recipe.resources import ResourcesSection
 from servesweep.recipe.roles import RolesSection
-from servesweep.recipe.section import Environment, Section, SlurmOptions, Words, fault
+from servesweep.recipe.section import Environment, Section, SlurmOptions, Words, fault, unsaid
 from servesweep.recipe.services import ServiceSection
 from servesweep.recipe.slurm import SlurmSection
 from servesweep.recipe.telemetry import TelemetrySection
@@ -59,16 +59,20 @@ class Recipe(Section):
     router_args: str | None = Field(
         default=None, description="Further arguments of the router over the replicas."
     )
-    resources: ResourcesSection = Field(default_factory=ResourcesSection, description="Facts about the GPUs.")
-    slurm: SlurmSection = Field(default_factory=SlurmSection, description="What is asked of the scheduler.")
+    resources: ResourcesSection = Field(
+        default_factory=unsaid(ResourcesSection), description="Facts about the GPUs."
+    )
+    slurm: SlurmSection = Field(
+        default_factory=unsaid(SlurmSection), description="What is asked of the scheduler."
+    )
     frontend: FrontendSection | None = Field(
         default=None, description="What takes the requests; default: dynamo."
     )
     benchmark: BenchmarkSection = Field(
-        default_factory=BenchmarkSection, description="Which load is measured."
+        default_factory=unsaid(BenchmarkSection), description="Which load is measured."
     )
     health_check: HealthCheckSection = Field(
-        default_factory=HealthCheckSection, description="How long the health gate waits."
+        default_factory=unsaid(HealthCheckSection), description="How long the health gate waits."
     )
     environment: Environment = Field(
         default_factory=dict,
@@ -81,7 +85,7 @@ class Recipe(Section):
         default_factory=dict, description='Further options of sbatch; "" is a flag without a value.'
     )
     dynamo: DynamoSection = Field(
-        default_factory=DynamoSection, description="Which Dynamo, and how its parts talk."
+        default_factory=unsaid(DynamoSection), description="Which Dynamo, and how its parts talk."
     )
     services: tuple[ServiceSection, ...] = Field(
         default=(), strict=False, description="Further processes of the job."
@@ -96,13 +100,13 @@ class Recipe(Section):
     host_setup: HostSetupSection | None = Field(default=None, description="Commands on the bare nodes.")
     identity: IdentitySection | None = Field(default=None, description="What is declared to be served.")
     profiling: ProfilingSection = Field(
-        default_factory=ProfilingSection, description="Traces of the engines under load."
+        default_factory=unsaid(ProfilingSection), description="Traces of the engines under load."
     )
     observability: ObservabilitySection = Field(
-        default_factory=ObservabilitySection, description="Traces and metrics of the deployment."
+        default_factory=unsaid(ObservabilitySection), description="Traces and metrics of the deployment."
     )
     telemetry: TelemetrySection = Field(
-        default_factory=TelemetrySection, description="Power of the GPUs under load."
+        default_factory=unsaid(TelemetrySection), description="Power of the GPUs under load."
     )
     post_eval: PostEvalSection | None = Field(default=None, description="A command after the load.")
     output: OutputSection | None = Field(default=None, description="Where logs lie.")

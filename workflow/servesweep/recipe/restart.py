@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from servesweep.recipe.problems import shown
 from servesweep.recipe.section import Section, fault
 
 
@@ -26,7 +27,11 @@ class RestartSection(Section):
     @model_validator(mode="before")
     @classmethod
     def _bare(cls, data: Any) -> Any:
-        return {"policy": data} if isinstance(data, str) else data
+        if isinstance(data, str):
+            return {"policy": data}
+        if isinstance(data, dict):
+            return data
+        raise ValueError(f"expected never, on-failure or always, or a mapping with policy, got {shown(data)}")
 
     @model_validator(mode="after")
     def _cap_above_first(self) -> RestartSection:

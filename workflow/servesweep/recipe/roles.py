@@ -11,7 +11,7 @@ from servesweep.recipe.engine import EngineSection
 from servesweep.recipe.kv_events import KvEvents
 from servesweep.recipe.problems import listed, shown
 from servesweep.recipe.restart import RestartSection
-from servesweep.recipe.section import Environment, Section, SlurmOptions, Words, fault
+from servesweep.recipe.section import Environment, Section, SlurmOptions, Words, fault, unsaid
 
 MODES = ("prefill", "decode", "agg")
 
@@ -47,7 +47,7 @@ class RoleSection(Section):
     )
     critical: bool = Field(default=True, description="Whether a worker's exit ends the run.")
     restart: RestartSection = Field(
-        default_factory=RestartSection, description="Whether a worker that exits is started again."
+        default_factory=unsaid(RestartSection), description="Whether a worker that exits is started again."
     )
     srun_options: SlurmOptions = Field(
         default_factory=dict, description="srun options laid over the recipe's."

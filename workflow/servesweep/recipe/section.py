@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -25,8 +27,19 @@ PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class Section(BaseModel):
     """A strict, immutable block of a recipe: unknown keys and coerced types are errors."""
 
-    # Without the last, .inf would come back from plan.json as null.
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, ser_json_inf_nan="constants")
+    # Without the constants .inf would come back from plan.json as null. A validator is built when first used:
+    # most sections are only ever read as parts of others, and every command would wait for theirs.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, ser_json_inf_nan="constants", defer_build=True
+    )
+
+
+S = TypeVar("S", bound=Section)
+
+
+def unsaid(section: type[S]) -> Callable[[], S]:
+    """Default of a section that a recipe does not have: immutable, so that all recipes share one."""
+    return cache(section)
 
 
 def fault(sentence: str, *key: str | int) -> PydanticCustomError:

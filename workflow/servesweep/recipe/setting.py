@@ -23,7 +23,8 @@ def set_value(data: dict[str, Any], assignment: str) -> dict[str, Any]:
         raise ValueError(f"{assignment!r} has no `=`: {FORM}")
     if not text.strip():
         raise ValueError(
-            f"{assignment!r} gives no value: write {key}='\"\"' for empty text, or {key}=null to remove the key"
+            f"{assignment!r} gives no value: write {key}='\"\"' for empty text,"
+            f" or {key}=null to remove the key"
         )
     return _changed(data, _steps(key), parse_value(text), key)
 

@@ -25,5 +25,5 @@ class SlurmSection(Section):
     time_limit: TimeLimit | None = Field(
         default=None, description="Time limit in any form that Slurm reads; kept as minutes, rounded up."
     )
-    account: str | None = Field(default=None, description="Slurm account.")
-    partition: str | None = Field(default=None, description="Slurm partition.")
+    account: str | None = Field(default=None, min_length=1, description="Slurm account.")
+    partition: str | None = Field(default=None, min_length=1, description="Slurm partition.")

@@ -34,11 +34,16 @@ def expand_sweep(recipe: Located, file: str) -> list[tuple[str, Located]]:
     body = Located({key: item for key, item in recipe.value.items() if key != "sweep"}, recipe.line)
     _check(sweep, body, file)
     names = list(sweep.value)
+    # Whatever holds no placeholder is the same in all points: not even looked into again.
+    varying = {key for key, item in body.value.items() if _placeholders(item)}
     expanded = []
     for values in itertools.product(*(plain(sweep.value[name]) for name in names)):
         point = dict(zip(names, values, strict=True))
         label = "_".join(f"{name}{_text(value)}" for name, value in point.items())
-        expanded.append((label, _substitute(body, point)))
+        parts = {
+            key: _substitute(item, point) if key in varying else item for key, item in body.value.items()
+        }
+        expanded.append((label, Located(parts, body.line)))
     return expanded
 
 
@@ -103,7 +108,7 @@ def _substitute(node: Located, point: Mapping[str, Any]) -> Located:
         return Located({key: _substitute(item, point) for key, item in node.value.items()}, node.line)
     if isinstance(node.value, list):
         return Located([_substitute(item, point) for item in node.value], node.line)
-    if not isinstance(node.value, str):
+    if not isinstance(node.value, str) or "{" not in node.value:
         return node
     exact = PLACEHOLDER.fullmatch(node.value)
     if exact and exact[1] in point:

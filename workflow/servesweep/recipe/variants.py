@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from servesweep.recipe.located import Located, lines_of, locate, merge, plain
+from servesweep.recipe.located import LinesOf, Located, locate, merge, plain
 from servesweep.recipe.problems import KeyPath, Problem, RecipeError, dotted, nearest
 from servesweep.recipe.setting import set_value
 from servesweep.recipe.source import Document, nearest_line
@@ -95,8 +95,11 @@ def _matches(origin: str, selector: str) -> bool:
 
 def _variants(document: Document) -> list[Variant]:
     """Every variant, the base included, in order."""
-    root = locate(document.data, document.lines)
     _check_top(document)
+    if "base" not in document.data and "sweep" not in document.data:
+        # Most files are one configuration, as it stands: nothing moves, so positions need not move along.
+        return [Variant(None, document.data, document.lines, path=document.path)]
+    root = locate(document.data, document.lines)
     if "base" not in root.value:
         return _swept(root, None, None, document)
     base = _with_schema(root)
@@ -169,6 +172,8 @@ def _swept(
     recipe: Located, label: str | None, origin: str | None, document: Document, notes: tuple[str, ...] = ()
 ) -> list[Variant]:
     variants = []
+    # What no placeholder changes is the same in each point, and made once.
+    shared = {id(item): plain(item) for item in recipe.value.values()}
     for point, expanded in expand_sweep(recipe, document.path):
         name = _field(expanded, "name")
         if point and isinstance(name, str):
@@ -178,8 +183,11 @@ def _swept(
         variants.append(
             Variant(
                 suffix=_slug(suffix) if suffix else None,
-                data=plain(expanded),
-                lines=lines_of(expanded),
+                data={
+                    key: shared[id(item)] if id(item) in shared else plain(item)
+                    for key, item in expanded.value.items()
+                },
+                lines=LinesOf(expanded),
                 notes=notes,
                 origin=origin,
                 path=document.path,
@@ -198,6 +206,8 @@ def _slug(text: str) -> str:
 
 def _distinct(variants: list[Variant], document: Document) -> list[Variant]:
     """Keep one of equal variants, with a note; refuse different variants of one suffix."""
+    if len(variants) == 1:
+        return variants
     kept: dict[str, Variant] = {}
     owners: dict[str | None, Variant] = {}
     problems = []
