@@ -1,6 +1,6 @@
 """From a mapping of arguments to words of a command line."""
 
-from servesweep.engines.flags import flags, kebab, owned
+from servesweep.engines.flags import flags, kebab, named, owned, repeated
 
 
 def test_flags_are_sorted_and_spelt_in_one_way() -> None:
@@ -32,3 +32,12 @@ def test_owned_names_are_found_in_either_spelling_and_in_order() -> None:
     assert owned(["node_rank", "tp", "nnodes", "node-rank"], {"nnodes", "node-rank"}) == [
         "node_rank", "nnodes", "node-rank",
     ]  # fmt: skip
+
+
+def test_a_name_in_both_spellings_is_found() -> None:
+    assert repeated({"a_b": 1, "c": 2, "a-b": 3, "d_e": 4}) == [("a-b", "a_b")]
+    assert repeated({"a_b": 1, "a": 2}) == []
+
+
+def test_flags_of_a_command_line_by_name() -> None:
+    assert named(["run", "--port=1", "--host", "h", "-x", "--", "--max_len"]) == ["port", "host", "max_len"]

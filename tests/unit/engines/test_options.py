@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from servesweep.engines import ENGINES
-from servesweep.engines.vllm import FailoverOptions
+from servesweep.engines.mooncake import MooncakeFileStore, MooncakeStore
+from servesweep.engines.vllm_options import FailoverOptions
 from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.source import parse
 from servesweep.recipe.validation import read_section
@@ -18,7 +19,9 @@ def read(engine: str, written: str) -> Any:
     return read_section(ENGINES[engine].Options, data, variant, ("engine",))
 
 
-JSON = "expected nixl, lmcache, lmcache-mp, kvbm, mooncake, null or the connector's own JSON object, got"
+JSON = (
+    "expected nixl, lmcache, lmcache-mp, kvbm, mooncake, moriio, null or the connector's own JSON object, got"
+)
 
 RIGHT: list[tuple[str, str, str, Any]] = [
     ("mocker", "engine_type: sglang", "engine_type", "sglang"),
@@ -48,6 +51,20 @@ RIGHT: list[tuple[str, str, str, Any]] = [
     ("trtllm", "served_model_name: llama", "served_model_name", "llama"),
     ("trtllm", "publish_metrics: false", "publish_metrics", False),
     ("trtllm", "publish_events_and_metrics: true", "publish_events_and_metrics", True),
+    (
+        "vllm",
+        "mooncake_kv_store: {store_config: {protocol: rdma}}",
+        "mooncake_kv_store",
+        MooncakeFileStore(store_config={"protocol": "rdma"}),
+    ),
+    (
+        "sglang",
+        "mooncake_kv_store: {env: {MOONCAKE_PROTOCOL: tcp}, master_extra_args: [--a]}",
+        "mooncake_kv_store",
+        MooncakeStore(env={"MOONCAKE_PROTOCOL": "tcp"}, master_extra_args=("--a",)),
+    ),
+    ("atom", "connector: mooncake", "connector", "mooncake"),
+    ("atom", "mooncake_protocol: tcp", "mooncake_protocol", "tcp"),
     ("vllm", "failover: {}", "failover", FailoverOptions(shadow_engines=1, shared_dir="/dev/shm")),
     ("trtllm", "numa_memory_bind: true", "numa_memory_bind", True),
     ("trtllm", "numa_cpu_bind: true\n  numa_memory_bind: local", "numa_memory_bind", "local"),
@@ -69,7 +86,14 @@ WRONG: list[tuple[str, str, str]] = [
     ("mocker", "startup_time: -1", "startup_time: expected a number from 0, got -1"),
     ("mocker", "decode_speedup_ratio: [2]", "decode_speedup_ratio: expected a number, got a list"),
     ("mocker", "speedup: 3", "speedup: unknown key; did you mean speedup_ratio?"),
-    ("sglang", "tp: 3", "tp: unknown key; nothing can be set here"),
+    ("sglang", "tp: 3", "tp: unknown key; known here: mooncake_kv_store"),
+    ("sglang", "mooncake_kv_store: {store_config: {}}",
+     "mooncake_kv_store.store_config: unknown key; known here: container, env, master_extra_args"),
+    ("vllm", "mooncake_kv_store: true", "mooncake_kv_store: expected a mapping with the keys container, env,"
+     " master_extra_args, store_config, got true"),
+    ("atom", "connector: nixl", "connector: expected mooncake, got 'nixl'"),
+    ("atom", "mooncake_protocol: ib", "mooncake_protocol: expected rdma or tcp, got 'ib'"),
+    ("tokenspeed", "tp: 3", "tp: unknown key; nothing can be set here"),
     ("simulator", "ttft-ms: 3", "ttft-ms: unknown key; nothing can be set here"),
     ("vllm", "connector: moncake", f"connector: {JSON} 'moncake'"),
     ("vllm", "connector: '[1]'", f"connector: {JSON} '[1]'"),
@@ -130,8 +154,12 @@ def test_every_engine_says_where_it_works() -> None:
         "vllm": ["dynamo", "http"],
         "trtllm": ["dynamo", "http"],
         "tilert": ["http"],
+        "atom": ["http"],
+        "tokenspeed": ["dynamo"],
     }
-    assert [name for name, engine in ENGINES.items() if engine.spans_nodes] == ["sglang", "vllm", "trtllm"]
+    over_nodes = ["sglang", "vllm", "trtllm", "tokenspeed"]
+    assert [name for name, engine in ENGINES.items() if engine.spans_nodes] == over_nodes
+    assert [name for name, engine in ENGINES.items() if engine.sidecars] == ["sglang", "vllm", "trtllm"]
 
 
 @pytest.mark.parametrize(
@@ -140,22 +168,13 @@ def test_every_engine_says_where_it_works() -> None:
         ("vllm", "connector: nixl", []),
         ("vllm", "failover: {shadow_engines: 2}", ["engine.failover: standby engines"]),
         ("trtllm", "numa_memory_bind: true", []),
-        ("trtllm", "numa_cpu_bind: true", ["engine.numa_cpu_bind: binding tasks to the CPUs of their GPU"]),
+        ("trtllm", "numa_cpu_bind: true", []),
         ("trtllm", "sequential_node_start: 1",
          ["engine.sequential_node_start: starting workers in turns"]),
     ],
 )  # fmt: skip
 def test_what_a_run_cannot_do_yet_is_told(engine: str, written: str, expected: list[str]) -> None:
     assert ENGINES[engine].unsupported(read(engine, written)) == expected
-
-
-@pytest.mark.parametrize("engine", ["sglang", "vllm", "mocker", "simulator"])
-def test_arguments_that_the_topology_decides_are_refused_in_any_spelling(engine: str) -> None:
-    for name in ENGINES[engine].reserved:
-        written = name.replace("-", "_")
-        ((key, sentence),) = ENGINES[engine].refusals("agg", {written: 1, "other": 2}, None)  # type: ignore[arg-type]
-        assert key == f"args.{written}"
-        assert sentence == "servesweep sets this argument itself from the topology: remove it"
 
 
 @pytest.mark.parametrize(

@@ -152,3 +152,46 @@ def seen(step: Step, rank: int) -> str:
         check=True,
     )
     return shown.stdout.strip()
+
+
+def test_workers_of_a_node_start_in_turns(plan: Callable[..., Plan]) -> None:
+    found = plan(
+        "engine: {type: trtllm, sequential_node_start: 2}\n"
+        "roles: {prefill: {nodes: 1, workers: 4, gpus: 2}, decode: {nodes: 1, workers: 2}}\n"
+    )
+    assert {step.name: step.after for step in found.steps if step.kind == "worker"} == {
+        "prefill_0": (),
+        "prefill_1": (),
+        "prefill_2": ("prefill_0", "prefill_1"),
+        "prefill_3": ("prefill_0", "prefill_1"),
+        "decode_0": (),
+        "decode_1": (),
+    }
+
+
+def test_one_after_the_other(workers: Workers) -> None:
+    steps = workers(
+        "engine: {type: trtllm, sequential_node_start: 1}\nroles: {agg: {nodes: 1, workers: 3, gpus: 2}}\n"
+    )
+    assert [step.after for step in steps.values()] == [(), ("agg_0",), ("agg_1",)]
+
+
+@pytest.mark.parametrize(
+    ("option", "flag"),
+    [
+        ("publish_metrics: true", "--publish-events-and-metrics"),
+        ("publish_events_and_metrics: false", "--publish-metrics"),
+    ],
+)
+def test_the_preset_of_observability_asks_for_statistics(workers: Workers, option: str, flag: str) -> None:
+    (step,) = workers(
+        f"engine: {{type: trtllm, {option}}}\n"
+        "roles: {agg: {nodes: 1, args: {max_batch_size: 8, return_perf_metrics: false}}}\n"
+        "observability: {enabled: true}\n"
+    ).values()
+    assert step.command.files == {
+        "<LOGS>/trtllm_config_agg.yaml": (
+            "max_batch_size: 8\nreturn_perf_metrics: false\nenable_iter_perf_stats: true\n"
+        )
+    }
+    assert step.command.argv[-1] == flag

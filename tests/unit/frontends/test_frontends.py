@@ -39,7 +39,7 @@ def worker(kind: str | None, healthy: bool = True) -> dict[str, Any]:
     return {"url": "http://x", "is_healthy": healthy} | ({"worker_type": kind} if kind else {})
 
 
-@pytest.mark.parametrize("router", ["sglang-router", "vllm-router"])
+@pytest.mark.parametrize("router", ["sglang-router", "vllm-router", "atomesh"])
 @pytest.mark.parametrize(
     ("workers", "expected"),
     [
@@ -63,6 +63,7 @@ def test_who_keeps_a_census() -> None:
         "vllm-router": "/workers",
         "trtllm_serve": None,
         "tilert-router": None,
+        "atomesh": "/workers",
         "sglang": None,
         "vllm": None,
         "direct": None,
@@ -72,21 +73,10 @@ def test_who_keeps_a_census() -> None:
         FRONTENDS["direct"].census({})
 
 
-@pytest.mark.parametrize("name", ["dynamo", "sglang-router", "vllm-router"])
-def test_arguments_that_the_topology_decides_are_refused(name: str) -> None:
-    frontend = FRONTENDS[name]
-    for flag in frontend.reserved:
-        ((key, sentence),) = frontend.refusals({"agg": 1}, {"agg": "simulator"}, {flag: 1, "policy": "x"})
-        assert (key, sentence) == (
-            f"args.{flag}",
-            "servesweep sets this argument itself from the topology: remove it",
-        )
-
-
 def test_who_may_stand_behind_nginx_and_who_waits_for_its_workers() -> None:
     assert [name for name, frontend in FRONTENDS.items() if frontend.scales] == [
-        "dynamo", "sglang-router", "vllm-router",
+        "dynamo", "sglang-router", "vllm-router", "atomesh",
     ]  # fmt: skip
     assert [name for name, frontend in FRONTENDS.items() if frontend.needs_workers] == [
-        "trtllm_serve", "tilert-router",
+        "trtllm_serve", "tilert-router", "atomesh",
     ]  # fmt: skip

@@ -14,8 +14,9 @@ def test_it_reads_the_servers_from_a_file_once_they_are_ready(plan: Callable[...
     found = plan(
         PD + "frontend:\n"
         "  type: trtllm_serve\n"
-        "  args: {t: 3600}\n"
+        "  args: {server_start_timeout: 3600}\n"
         "  ctx_router: {type: round_robin}\n"
+        "  gen_router: {type: kv_cache_aware, args: {max_batch_size: 4}}\n"
         "  server_config_extra: {max_retries: 2}\n"
     )
     step = found.steps[-1]
@@ -24,7 +25,7 @@ def test_it_reads_the_servers_from_a_file_once_they_are_ready(plan: Callable[...
         "disaggregated",
         "--config",
         "<LOGS>/ser.yaml",
-        "--t",
+        "--server_start_timeout",
         "3600",
     )
     assert step.command.files == {
@@ -40,6 +41,10 @@ def test_it_reads_the_servers_from_a_file_once_they_are_ready(plan: Callable[...
             "  num_instances: 1\n"
             "  urls:\n"
             "  - ip-n1:6100\n"
+            "  router:\n"
+            "    type: kv_cache_aware\n"
+            "    args:\n"
+            "      max_batch_size: 4\n"
             "hostname: 0.0.0.0\n"
             "port: 8000\n"
             "max_retries: 2\n"
@@ -59,3 +64,9 @@ def test_nothing_spreads_requests_over_several_servers(plan: Callable[..., Plan]
 def test_other_engines_are_refused(plan: Callable[..., Plan]) -> None:
     with pytest.raises(RecipeError, match="serves the engines trtllm, and"):
         plan("engine: sglang\nroles: {agg: {nodes: 1}}\nfrontend: {type: trtllm_serve}\n")
+
+
+@pytest.mark.parametrize("key", ["context_servers", "generation_servers", "hostname", "port"])
+def test_keys_of_its_file_that_the_topology_decides_are_refused(plan: Callable[..., Plan], key: str) -> None:
+    with pytest.raises(RecipeError, match=f"server_config_extra.{key}: servesweep writes this key from the"):
+        plan(PD + f"frontend: {{type: trtllm_serve, server_config_extra: {{{key}: 1}}}}\n")

@@ -39,14 +39,17 @@ def config_dump(process: ProcessPlace, deployment: Deployment) -> list[str]:
     return ["--dump-config-to", f"{deployment.logs}/{step_name(process)}_config.json"]
 
 
-def kv_events(process: ProcessPlace, worker: WorkerSpec, **more: Any) -> list[str]:
-    """The flag by which a worker publishes its cache events; `more` are further keys of the engine's."""
+def kv_events(process: ProcessPlace, worker: WorkerSpec, host: str = "*", **more: Any) -> list[str]:
+    """The flag by which a worker publishes its cache events; `more` are further keys of the engine's.
+
+    `host` is where it listens: on all of its addresses, unless something has to be told one of them.
+    """
     if worker.kv_events is None or not registers(process):
         return []
     config: Mapping[str, Any] = {
         "publisher": worker.kv_events.publisher,
         "topic": worker.kv_events.topic,
         **more,
-        "endpoint": f"tcp://*:{process.kv_events_port}",
+        "endpoint": f"tcp://{host}:{process.kv_events_port}",
     }
     return ["--kv-events-config", json.dumps(config, separators=(",", ":"))]

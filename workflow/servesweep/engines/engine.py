@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from servesweep.engines.flags import kebab, owned
+from servesweep.engines.flags import kebab, named, owned, refused
+from servesweep.recipe.dynamo import DynamoSection
 from servesweep.recipe.kv_events import KvEventsSection
 from servesweep.recipe.problems import listed
 from servesweep.recipe.section import Section
@@ -24,17 +25,25 @@ class NoOptions(Section):
 
 @dataclass(frozen=True)
 class WorkerSpec:
-    """What a recipe says about each worker of a role, beside its place."""
+    """What a recipe says about each worker of a role, beside its place.
+
+    `observed`: the preset of `observability` asks engines for their statistics. `sidecar`: Dynamo's section,
+    where the engine runs beside a sidecar of its.
+    """
 
     args: Mapping[str, Any] = field(default_factory=dict)
     options: Section = field(default_factory=NoOptions)
     extra_args: tuple[str, ...] = ()
     kv_events: KvEventsSection | None = None
+    observed: bool = False
+    sidecar: DynamoSection | None = None
 
 
 class Engine(ABC):
     """One inference engine.
 
+    `reserved` names the arguments that the topology decides, `reserved_extra` those of the server's own
+    flags, and `rank_flags` those of a replica over several nodes; in kebab case, and meant in any spelling.
     `spans_nodes`: a worker may have several nodes. `one_step`: one launch starts all ranks of a worker, a
     task a GPU, with the srun options `step_options`; a frontend of the same image needs
     `frontend_step_options`. `exact_packing`: a worker of several nodes takes exactly its GPUs.
@@ -44,7 +53,9 @@ class Engine(ABC):
     Options: ClassVar[type[Section]] = NoOptions
     transports: ClassVar[frozenset[Transport]]
     reserved: ClassVar[frozenset[str]] = frozenset()
+    reserved_extra: ClassVar[frozenset[str]] = frozenset()
     rank_flags: ClassVar[frozenset[str]] = frozenset()
+    sidecars: ClassVar[bool] = False
     spans_nodes: ClassVar[bool] = False
     one_step: ClassVar[bool] = False
     exact_packing: ClassVar[bool] = False
@@ -60,6 +71,18 @@ class Engine(ABC):
     ) -> dict[str, str]:
         """Variables of one process that no environment of the recipe may replace, such as its ports."""
         return {}
+
+    def together(self, options: Section) -> int:
+        """How many workers that lead on one node start at once, each batch once the last is ready; 0: all."""
+        return 0
+
+    def standbys(self, options: Section) -> int:
+        """Further engines on the GPUs of each worker, which take over where the first one dies."""
+        return 0
+
+    def registers(self, args: Mapping[str, Any], options: Section) -> bool:
+        """Whether workers make themselves known to their router, which is then told no URLs."""
+        return False
 
     def pins_devices(self, options: Section) -> bool:
         """Whether the command line itself names the GPUs, so that no variable has to."""
@@ -81,9 +104,21 @@ class Engine(ABC):
         """Flags by which the engine opens the profiler's window itself, from one step to another."""
         return ()
 
+    def notes(self, mode: str, args: Mapping[str, Any], options: Section) -> list[str]:
+        """What a reader should know about a role's arguments."""
+        return []
+
     def unsupported(self, options: Section) -> list[str]:
         """What the options ask that a run of this version cannot do, as `engine.key: what`."""
         return []
+
+    def sidecar_refusals(
+        self, shape: RoleShape, per_node: int, args: Mapping[str, Any], options: Section
+    ) -> list[tuple[str, str]]:
+        """What a role cannot do beside sidecars, as (key below the role, sentence)."""
+        if self.sidecars:
+            return []
+        return [("sidecar", f"the engine {self.name} has no sidecar: it registers with Dynamo itself")]
 
     def scheme(self, args: Mapping[str, Any]) -> str:
         """Scheme of the URL by which a router reaches a worker."""
@@ -109,12 +144,12 @@ class Engine(ABC):
 
     def replica_refusals(self, args: tuple[str, ...], nodes_per_replica: int) -> list[tuple[str, str]]:
         """Faults of a replica's free-form arguments as (top-level key, sentence)."""
-        given = {word.partition("=")[0].removeprefix("--") for word in args if word.startswith("--")}
-        if "port" in given:
+        given = dict.fromkeys(named(args))
+        if owned(given, {"port"}):
             return [
                 ("framework_args", "every replica serves on port 8080, which servesweep sets: remove --port")
             ]
-        if nodes_per_replica > 1 and (ranks := owned(sorted(given), self.rank_flags)):
+        if nodes_per_replica > 1 and (ranks := owned(given, self.rank_flags)):
             told = listed([f"--{name}" for name in ranks])
             return [("framework_args", f"servesweep sets the ranks of a replica itself: remove {told}")]
         if nodes_per_replica > 1 and not self.spans_nodes:
@@ -128,10 +163,7 @@ class Engine(ABC):
 
     def refusals(self, mode: str, args: Mapping[str, Any], options: Section) -> list[tuple[str, str]]:
         """Faults of a role's arguments as (key below the role, sentence)."""
-        return [
-            (f"args.{key}", "servesweep sets this argument itself from the topology: remove it")
-            for key in owned(args, self.reserved)
-        ]
+        return refused(args, self.reserved)
 
     def probe(self, process: ProcessPlace, options: Section, deployment: Deployment) -> Probe | None:
         """How the readiness of a process is asked; None for ranks without an endpoint of their own."""

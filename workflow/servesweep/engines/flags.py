@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
+
+TOPOLOGY = "servesweep sets this argument itself from the topology: remove it"
 
 
 @lru_cache(maxsize=10_000)
@@ -14,7 +16,7 @@ def kebab(name: str) -> str:
     return name.replace("_", "-")
 
 
-def flags(args: Mapping[str, Any]) -> list[str]:
+def flags(args: Mapping[str, Any], spell: Callable[[str], str] = kebab) -> list[str]:
     """Render arguments, sorted by name.
 
     True is a bare flag, false and null are left out, a list gives several values.
@@ -24,14 +26,15 @@ def flags(args: Mapping[str, Any]) -> list[str]:
         value = args[name]
         if value is None or value is False:
             continue
-        words.append(f"--{kebab(name)}")
+        words.append(f"--{spell(name)}")
         if value is True:
             continue
-        words.extend(_text(item) for item in (value if isinstance(value, list | tuple) else [value]))
+        words.extend(text(item) for item in (value if isinstance(value, list | tuple) else [value]))
     return words
 
 
-def _text(value: Any) -> str:
+def text(value: Any) -> str:
+    """One value as a word: a mapping is JSON."""
     return json.dumps(value, separators=(",", ":")) if isinstance(value, dict) else str(value)
 
 
@@ -39,3 +42,31 @@ def owned(args: Iterable[str], reserved: Iterable[str]) -> list[str]:
     """The names in `args` that the product sets itself, in the order written."""
     taken = {kebab(name) for name in reserved}
     return [name for name in args if kebab(name) in taken]
+
+
+def repeated(args: Iterable[str]) -> list[tuple[str, str]]:
+    """The names in `args` that an earlier one has already given in the other spelling: (name, earlier)."""
+    seen: dict[str, str] = {}
+    found = []
+    for name in args:
+        earlier = seen.setdefault(kebab(name), name)
+        if earlier != name:
+            found.append((name, earlier))
+    return found
+
+
+def named(words: Iterable[str]) -> list[str]:
+    """The flags of a command line, without their dashes and values: `--port=1` is `port`."""
+    return [word[2:].partition("=")[0] for word in words if word.startswith("--") and len(word) > 2]
+
+
+def refused(args: Iterable[str], reserved: Iterable[str]) -> list[tuple[str, str]]:
+    """What is wrong with the names of arguments, as (`args.<name>`, sentence).
+
+    Those that the product sets itself, and those that are given twice, in both spellings.
+    """
+    args = list(args)
+    return [(f"args.{name}", TOPOLOGY) for name in owned(args, reserved)] + [
+        (f"args.{name}", f"this argument is given twice: {earlier} is the same one, so keep one")
+        for name, earlier in repeated(args)
+    ]

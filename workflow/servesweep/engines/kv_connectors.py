@@ -18,12 +18,16 @@ NONE = ("none", "null", "")
 
 @dataclass(frozen=True)
 class Connector:
-    """One connector; without a role of its own, prefill produces and decode consumes."""
+    """One connector; without a role of its own, prefill produces and decode consumes.
+
+    With `registers`, workers make themselves known to their router, and their configuration says where.
+    """
 
     name: str
     role: str | None = "kv_both"
     module: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    registers: bool = False
 
 
 CONNECTORS: Mapping[str, Connector] = {
@@ -36,11 +40,21 @@ CONNECTORS: Mapping[str, Connector] = {
     ),
     "kvbm": Connector("DynamoConnector", module="kvbm.vllm_integration.connector"),
     "mooncake": Connector("MooncakeConnector", role=None),
+    "moriio": Connector("MoRIIOConnector", role=None, registers=True),
 }
 
 
-def transfer_config(connector: str, mode: str) -> str | None:
-    """The JSON of `--kv-transfer-config`: of a short name, or the text itself; None for no connector."""
+def registers_workers(connector: str | None) -> bool:
+    """Whether workers with this connector make themselves known to their router."""
+    known = CONNECTORS.get((connector or "").lower())
+    return known is not None and known.registers
+
+
+def transfer_config(connector: str, mode: str, place: Mapping[str, Any] | None = None) -> str | None:
+    """The JSON of `--kv-transfer-config`: of a short name, or the text itself; None for no connector.
+
+    `place` is what a connector that registers must say about the worker's own place.
+    """
     if connector.lower() in NONE:
         return None
     known = CONNECTORS.get(connector.lower())
@@ -50,8 +64,8 @@ def transfer_config(connector: str, mode: str) -> str | None:
     if known.module:
         config["kv_connector_module_path"] = known.module
     config["kv_role"] = known.role or ("kv_producer" if mode == "prefill" else "kv_consumer")
-    if known.extra:
-        config["kv_connector_extra_config"] = dict(known.extra)
+    if known.extra or place:
+        config["kv_connector_extra_config"] = {**known.extra, **(place or {})}
     return json.dumps(config, separators=(",", ":"))
 
 

@@ -39,7 +39,10 @@ class Mocker(Engine):
     name = "mocker"
     Options = MockerOptions
     transports = frozenset({"dynamo"})
-    reserved = frozenset({"model-path", "model-name", "disaggregation-mode", "bootstrap-ports"})
+    reserved = frozenset(
+        {"model-path", "model-name", "disaggregation-mode", "is-prefill-worker", "is-decode-worker",
+         "bootstrap-ports"}
+    )  # fmt: skip
 
     def command(self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> Command:
         """Render one mocker."""

@@ -8,31 +8,51 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import Field
+
 from servesweep.engines.dynamo_worker import config_dump, dynamo_environment, kv_events
 from servesweep.engines.engine import Engine, WorkerSpec, argument, without
 from servesweep.engines.flags import flags
+from servesweep.engines.mooncake import MooncakeStore, store_environment
+from servesweep.engines.sidecar import grpc_port, sidecar_words, together
+from servesweep.recipe.dynamo import DynamoSection
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment, Probe
 from servesweep.topology.shapes import ProcessPlace
 
-RANKS = frozenset({"dist-init-addr", "nnodes", "node-rank"})
-OWN = RANKS | {"host", "port", "nccl-port", "disaggregation-mode", "disaggregation-bootstrap-port"}
+# SGLang takes the second by its older name too.
+RANKS = frozenset({"dist-init-addr", "nccl-init-addr", "nnodes", "node-rank"})
+OWN = RANKS | {
+    "host", "port", "nccl-port", "grpc-port", "disaggregation-mode", "disaggregation-bootstrap-port",
+    "request-plane", "dump-config-to",
+}  # fmt: skip
 REPLACED = ("model-path", "served-model-name")
+
+
+class SglangOptions(Section):
+    """Engine-wide options of SGLang."""
+
+    mooncake_kv_store: MooncakeStore | None = Field(
+        default=None, description="A Mooncake store whose master is started with the job."
+    )
 
 
 class Sglang(Engine):
     """One process a node of a worker; the leader serves."""
 
     name = "sglang"
+    Options = SglangOptions
     transports = frozenset({"dynamo", "http"})
     reserved = OWN
     rank_flags = RANKS
+    sidecars = True
     spans_nodes = True
 
     def command(self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> Command:
         """Render one rank."""
-        dynamo = deployment.transport == "dynamo"
-        words = ["python3", "-m", "dynamo.sglang" if dynamo else "sglang.launch_server"]
+        dynamo, sidecar = deployment.transport == "dynamo", worker.sidecar
+        module = "sglang.launch_server" if sidecar or not dynamo else "dynamo.sglang"
+        words = ["python3", "-m", module]
         words += ["--model-path", deployment.model, "--served-model-name", deployment.served_model]
         words += ["--host", "0.0.0.0", "--port", str(process.http_port or 0)]
         words += ["--nccl-port", str(process.nccl_port)]
@@ -41,12 +61,21 @@ class Sglang(Engine):
         if process.mode == "prefill":
             words += ["--disaggregation-bootstrap-port", str(process.bootstrap_port)]
         words += _ranks(process, deployment)
-        if dynamo:
+        if dynamo and not sidecar:
             words += config_dump(process, deployment)
             words += ["--request-plane", deployment.request_plane]
         words += kv_events(process, worker)
         env = dynamo_environment(process, deployment) if dynamo else {}
-        return Command(argv=tuple(words + flags(without(worker.args, *REPLACED))), env=env)
+        own = flags(without(worker.args, *REPLACED))
+        if sidecar is not None:
+            return _beside_sidecar(process, worker, sidecar, deployment, [*words, *own], env)
+        return Command(argv=(*words, *own), env=env)
+
+    def environment(
+        self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment
+    ) -> dict[str, str]:
+        """That of its store."""
+        return store_environment(worker.options)
 
     def scheme(self, args: Mapping[str, Any]) -> str:
         """`grpc-mode` workers are reached by gRPC."""
@@ -73,6 +102,30 @@ class Sglang(Engine):
         port = deployment.ranks(process)[0].http_port
         words = ["python3", "-m", "sglang.launch_server", "--port", str(port)]
         return Command(argv=(*words, *_ranks(process, deployment), *args))
+
+
+def _beside_sidecar(
+    process: ProcessPlace,
+    worker: WorkerSpec,
+    dynamo: DynamoSection,
+    deployment: Deployment,
+    engine: list[str],
+    env: dict[str, str],
+) -> Command:
+    """The server with the sidecar that registers it; further ranks of a worker are known through its leader.
+
+    The sidecar reads what is new in each answer, and images have the server's extension built in.
+    """
+    env = {**env, "SGLANG_RUST_BUILD_MODE": "never"}
+    if argument(worker.args, "incremental-streaming-output") is None:
+        engine = [*engine, "--incremental-streaming-output"]
+    if not process.is_leader:
+        return Command(argv=tuple(engine), env=env)
+    port = grpc_port(process, dynamo)
+    sidecar = sidecar_words("dynamo.sglang", port, dynamo)
+    if process.mode == "prefill":
+        sidecar += ["--bootstrap-host", deployment.address(process.node)]
+    return Command(argv=together([*engine, "--grpc-port", str(port)], sidecar, port, dynamo), env=env)
 
 
 def _ranks(process: ProcessPlace, deployment: Deployment) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field
 
 from servesweep.engines.engine import Engine, WorkerSpec
-from servesweep.engines.flags import kebab
+from servesweep.engines.flags import kebab, text
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment
 from servesweep.topology.shapes import ProcessPlace
@@ -31,7 +31,7 @@ class Tilert(Engine):
     name = "tilert"
     Options = TilertOptions
     transports = frozenset({"http"})
-    reserved = frozenset({"engine", "http-port", "ctrl-port"})
+    reserved = frozenset({"engine", "host", "port", "http-port", "ctrl-port", "disaggregation-mode"})
 
     def command(self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> Command:
         """Render the decode server; an argument with several values is given several times."""
@@ -41,7 +41,7 @@ class Tilert(Engine):
             if value is None or value is False:
                 continue
             for item in value if isinstance(value, list | tuple) else [value]:
-                words += [f"--{kebab(name)}"] if item is True else [f"--{kebab(name)}", str(item)]
+                words += [f"--{kebab(name)}"] if item is True else [f"--{kebab(name)}", text(item)]
         return Command(argv=tuple(words))
 
     def served_model(self, args: Mapping[str, Any], options: Section | None = None) -> str | None:

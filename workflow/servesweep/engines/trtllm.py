@@ -15,16 +15,20 @@ from typing import Annotated, Any, ClassVar, Literal
 import yaml
 from pydantic import BeforeValidator, Field, model_validator
 
+from servesweep.engines import numa
 from servesweep.engines.dynamo_worker import dynamo_environment
 from servesweep.engines.engine import Engine, WorkerSpec, argument
+from servesweep.engines.sidecar import grpc_port, sidecar_words, together
+from servesweep.recipe.dynamo import DynamoSection
 from servesweep.recipe.problems import shown
 from servesweep.recipe.section import Section, fault
 from servesweep.topology.deployment import Command, Deployment, step_name, uneven
-from servesweep.topology.shapes import ProcessPlace
+from servesweep.topology.shapes import ProcessPlace, RoleShape
 
 # GPUs whose nodes have two sockets of memory beside that of the GPUs themselves: srt-slurm binds prefill and
 # decode to the former.
 BOUND_GPUS = ("gb200", "gb300", "vrnvl72")
+STATISTICS = ("enable_iter_perf_stats", "return_perf_metrics")
 SIZES = ("tensor_parallel_size", "moe_expert_parallel_size", "pipeline_parallel_size")
 
 
@@ -73,8 +77,17 @@ class Trtllm(Engine):
     Options = TrtllmOptions
     transports = frozenset({"dynamo", "http"})
     spans_nodes = True
+    sidecars = True
     one_step = True
     exact_packing = True
+    # Neither is a key of the engine's file: they belong to the launch around it.
+    reserved = frozenset(
+        {"host", "port", "model", "model-path", "disaggregation-mode", "request-plane", "extra-engine-args"}
+    )
+    reserved_extra = frozenset(
+        {"host", "port", "config", "extra-llm-api-options", "extra-engine-args", "disaggregation-mode",
+         "served-model-name", *(size.replace("_", "-") for size in SIZES)}
+    )  # fmt: skip
     step_options: ClassVar[Mapping[str, str]] = {
         "mpi": "pmix", "oversubscribe": "", "cpu-bind": "verbose,none",
     }  # fmt: skip
@@ -87,15 +100,36 @@ class Trtllm(Engine):
         name = f"trtllm_config_{process.mode}.yaml"
         config = f"{deployment.logs}/{name}"
         words = [*_numa(process.mode, worker, deployment), "trtllm-llmapi-launch"]
-        if dynamo:
+        if worker.sidecar is not None:
+            words += _grpc(grpc_port(process, worker.sidecar), deployment, config)
+        elif dynamo:
             words += _dynamo(process, worker, deployment, config)
         else:
             words += _serve(process, worker, deployment, config)
+        files = {f"{deployment.binding.logs}/{name}": engine_file(_arguments(worker))}
+        if _options(worker).numa_cpu_bind:
+            memory = ["--membind"] if _options(worker).numa_memory_bind == "local" else []
+            words = ["bash", f"{deployment.logs}/{numa.NAME}", *memory, *words]
+            files[f"{deployment.binding.logs}/{numa.NAME}"] = numa.script(deployment.visible_devices)
+        if worker.sidecar is not None:
+            words = _beside_sidecar(process, worker, worker.sidecar, deployment, words)
         return Command(
-            argv=(*_own_devices(process, deployment), *words, *worker.extra_args),
-            env=_environment(process, deployment),
-            files={f"{deployment.binding.logs}/{name}": engine_file(worker.args)},
+            argv=(*_own_devices(process, deployment), *words),
+            env=_environment(process, worker, deployment),
+            files=files,
         )
+
+    def sidecar_refusals(
+        self, shape: RoleShape, per_node: int, args: Mapping[str, Any], options: Section
+    ) -> list[tuple[str, str]]:
+        """Its gRPC server hands no KV cache over."""
+        if shape.mode == "agg":
+            return []
+        return [("sidecar", "beside sidecars trtllm runs agg workers alone: remove it, or the roles")]
+
+    def together(self, options: Section) -> int:
+        """As the options say."""
+        return options.sequential_node_start if isinstance(options, TrtllmOptions) else 0
 
     def environment(
         self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment
@@ -109,13 +143,17 @@ class Trtllm(Engine):
         return options.served_model_name if isinstance(options, TrtllmOptions) else None
 
     def unsupported(self, options: Section) -> list[str]:
-        """Binding by GPU, and starting the workers of a node one after another."""
-        assert isinstance(options, TrtllmOptions)
-        asked = {
-            "engine.numa_cpu_bind: binding tasks to the CPUs of their GPU": options.numa_cpu_bind,
-            "engine.sequential_node_start: starting workers in turns": options.sequential_node_start > 0,
-        }
-        return [what for what, wanted in asked.items() if wanted]
+        """Starting the workers of a node one after another."""
+        return ["engine.sequential_node_start: starting workers in turns"] if self.together(options) else []
+
+
+def _arguments(worker: WorkerSpec) -> dict[str, Any]:
+    """The role's arguments, with the statistics that the preset of `observability` asks for."""
+    if not worker.observed:
+        return dict(worker.args)
+    return dict(worker.args) | {
+        name: True for name in STATISTICS if argument(worker.args, name.replace("_", "-")) is None
+    }
 
 
 def engine_file(args: Mapping[str, Any]) -> str:
@@ -147,9 +185,31 @@ def _dynamo(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment, c
         words += ["--disaggregation-mode", process.mode]
     words += ["--extra-engine-args", config, "--request-plane", deployment.request_plane]
     options = _options(worker)
-    if options.publish_events_and_metrics:
+    events = options.publish_events_and_metrics
+    if events or (events is None and worker.observed):
         return [*words, "--publish-events-and-metrics"]
     return [*words, "--publish-metrics"] if options.publish_metrics else words
+
+
+def _grpc(port: int, deployment: Deployment, config: str) -> list[str]:
+    """The engine's gRPC server, for the sidecar alone."""
+    words = ["python3", "-m", "tensorrt_llm.commands.serve", deployment.model, "--grpc"]
+    return [*words, "--host", "127.0.0.1", "--port", str(port), "--extra_llm_api_options", config]
+
+
+def _beside_sidecar(
+    process: ProcessPlace,
+    worker: WorkerSpec,
+    dynamo: DynamoSection,
+    deployment: Deployment,
+    engine: list[str],
+) -> list[str]:
+    """The launch of all ranks, the first of them with the sidecar."""
+    port = grpc_port(process, dynamo)
+    sidecar = [*sidecar_words("dynamo.trtllm", port, dynamo), "--model-path", deployment.model]
+    length = dynamo.sidecar_context_length or argument(worker.args, "max-seq-len")
+    sidecar += ["--context-length", str(length)] if length is not None else []
+    return list(together(engine, sidecar, port, dynamo, first_rank=True))
 
 
 def _serve(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment, config: str) -> list[str]:
@@ -159,15 +219,18 @@ def _serve(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment, co
         words += [f"--{name}", str(size)] if size is not None else []
     served = _options(worker).served_model_name
     words += ["--served_model_name", served] if served else []
-    return [*words, "--config", config]
+    return [*words, "--config", config, *worker.extra_args]
 
 
-def _environment(process: ProcessPlace, deployment: Deployment) -> dict[str, str]:
+def _environment(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> dict[str, str]:
     env = {}
     if uneven(deployment.ranks(process)):
         # Its first rank may stand on a later node of Slurm's list, where hooks of images look for it.
         leader = deployment.address(process.leader)
         env = {"MASTER_ADDR": leader, "MASTER_PORT": str(process.dist_init_port)}
+    if _options(worker).numa_cpu_bind:
+        # TensorRT-LLM's own binding of threads would undo this one.
+        env["TLLM_NUMA_AWARE_WORKER_AFFINITY"] = "0"
     if deployment.transport != "dynamo":
         return env
     # The plane is an argument of this worker.

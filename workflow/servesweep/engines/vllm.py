@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
-
-from pydantic import Field, field_validator
+from typing import Any
 
 from servesweep.engines.dynamo_worker import config_dump, dynamo_environment, kv_events
-from servesweep.engines.engine import Engine, WorkerSpec, argument, without
-from servesweep.engines.flags import flags
-from servesweep.engines.kv_connectors import checked, transfer_config
+from servesweep.engines.engine import Engine, WorkerSpec, without
+from servesweep.engines.flags import flags, owned
+from servesweep.engines.kv_connectors import registers_workers
+from servesweep.engines.mooncake import store_environment
 from servesweep.engines.ray import ray_command
+from servesweep.engines.vllm_failover import failover_environment, failover_refusals, sharing
+from servesweep.engines.vllm_options import VllmOptions, options_of, size
+from servesweep.engines.vllm_sidecar import beside_sidecar, sidecar_refusals
+from servesweep.engines.vllm_transfer import named, transfer
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment
 from servesweep.topology.packing import vllm_colocates
@@ -24,58 +27,14 @@ from servesweep.topology.processes import Parallelism
 from servesweep.topology.shapes import ProcessPlace, RoleShape
 
 RANKS = frozenset({"headless", "master-addr", "nnodes", "node-rank"})
-OWN = RANKS | {"host", "port", "device-ids", "disaggregation-mode"}
+OWN = RANKS | {
+    "host", "port", "grpc-port", "device-ids", "disaggregation-mode", "is-prefill-worker", "is-decode-worker",
+    "data-parallel-size-local", "data-parallel-start-rank", "data-parallel-rank", "data-parallel-address",
+    "request-plane", "dump-config-to",
+}  # fmt: skip
 REPLACED = ("model", "served-model-name", "connector", "kv-transfer-config")
 # Of data parallelism the recipe says only the size: the rest follows from where the workers stand.
-DATA_PARALLEL = (
-    "data-parallel-size-local", "data-parallel-start-rank", "data-parallel-rank", "data-parallel-address",
-    "data-parallel-rpc-port", "data-parallel-hybrid-lb",
-)  # fmt: skip
-
-
-class FailoverOptions(Section):
-    """Standby engines on the GPUs of a worker."""
-
-    shadow_engines: int = Field(default=1, ge=1, description="Standby engines of a worker.")
-    shared_dir: str = Field(
-        default="/dev/shm", pattern="^/.+", description="Directory on each node that its containers share."
-    )
-
-
-class VllmOptions(Section):
-    """Engine-wide options of vLLM."""
-
-    connector: str | None = Field(
-        default="nixl",
-        description="KV connector: nixl, lmcache, lmcache-mp, kvbm, mooncake, or its JSON; null for none.",
-    )
-    dp_launch_mode: Literal["per_node", "per_gpu"] = Field(
-        default="per_node", description="One process a node, or (old) one a data-parallel rank."
-    )
-    set_visible_devices: bool = Field(
-        default=False, description="Name the GPUs by the variable instead of --device-ids (older vLLM)."
-    )
-    allow_prefill_decode_colocation: bool = Field(
-        default=False, description="Pack prefill and decode on one node when all workers fit there."
-    )
-    allow_prefill_decode_colocation_across_nodes: bool = Field(
-        default=False, description="Pack them on as few nodes as hold them, with the option above."
-    )
-    failover: FailoverOptions | None = Field(
-        default=None, description="Engines that take over where a worker's own dies, under Dynamo."
-    )
-    distributed: Literal["ray", "native"] = Field(
-        default="ray",
-        description="Replicas over several nodes: a Ray cluster, or vLLM's own --nnodes and --node-rank.",
-    )
-    vllm_serve_binary: str = Field(
-        default="vllm", min_length=1, description="Program that serves a worker without Dynamo."
-    )
-
-    @field_validator("connector")
-    @classmethod
-    def _known_connector(cls, connector: str | None) -> str | None:
-        return connector if connector is None else checked(connector)
+DATA_PARALLEL = ("data-parallel-rpc-port", "data-parallel-hybrid-lb")
 
 
 class Vllm(Engine):
@@ -86,24 +45,57 @@ class Vllm(Engine):
     transports = frozenset({"dynamo", "http"})
     reserved = OWN
     rank_flags = RANKS
+    sidecars = True
     spans_nodes = True
 
     def pins_devices(self, options: Section) -> bool:
         """By `--device-ids`, unless the vLLM is too old for it."""
-        return not _options(options).set_visible_devices
+        own = options_of(options)
+        # Engines that share a worker's GPUs must count them in the same way.
+        return not own.set_visible_devices and own.failover is None
+
+    def standbys(self, options: Section) -> int:
+        """Those of the failover."""
+        failover = options_of(options).failover
+        return failover.shadow_engines if failover else 0
+
+    def registers(self, args: Mapping[str, Any], options: Section) -> bool:
+        """With a connector whose workers do."""
+        return registers_workers(named(args, options))
+
+    def refusals(self, mode: str, args: Mapping[str, Any], options: Section) -> list[tuple[str, str]]:
+        """Refuse what a connector or the failover decides by itself."""
+        faults = super().refusals(mode, args, options)
+        if self.registers(args, options):
+            faults += [
+                (f"args.{key}", "the connector moriio needs the place of each worker: remove this key")
+                for key in owned(args, {"kv-transfer-config"})
+            ]
+        return faults + failover_refusals(args, options)
+
+    def sidecar_refusals(
+        self, shape: RoleShape, per_node: int, args: Mapping[str, Any], options: Section
+    ) -> list[tuple[str, str]]:
+        """Beside sidecars a worker has either data-parallel ranks or ranks over several nodes."""
+        faults = sidecar_refusals(args, options)
+        parallel = self.parallelism(args, options)
+        if parallel.data > 1 and parallel.shard > min(shape.gpus, per_node):
+            message = "beside sidecars a rank over several nodes is a worker of its own: remove the size"
+            faults += [(f"args.{key}", message) for key in owned(args, {"data-parallel-size"})]
+        return faults
 
     def parallelism(self, args: Mapping[str, Any], options: Section) -> Parallelism:
         """Read the sizes that the arguments give."""
-        per_gpu = _options(options).dp_launch_mode == "per_gpu"
+        per_gpu = options_of(options).dp_launch_mode == "per_gpu"
         data, tensor, pipeline = (
-            _size(args, name)
+            size(args, name)
             for name in ("data-parallel-size", "tensor-parallel-size", "pipeline-parallel-size")
         )
         return Parallelism(data, tensor, pipeline, per_gpu)
 
     def colocates(self, shapes: Sequence[RoleShape], gpus_per_node: int, options: Section) -> bool:
         """When the options allow it, and the workers are few enough."""
-        own = _options(options)
+        own = options_of(options)
         across = own.allow_prefill_decode_colocation_across_nodes
         return vllm_colocates(
             shapes, gpus_per_node, allow=own.allow_prefill_decode_colocation, across_nodes=across
@@ -114,24 +106,38 @@ class Vllm(Engine):
         window = {"profiler": "cuda", "delay_iterations": start, "max_iterations": stop - start}
         return ("--profiler-config", json.dumps(window, separators=(",", ":")))
 
+    def notes(self, mode: str, args: Mapping[str, Any], options: Section) -> list[str]:
+        """Arguments that recipes repeat, and that follow from where the ranks stand."""
+        if size(args, "data-parallel-size") == 1:
+            return []
+        return [
+            f"roles.{mode}.args.{name} is not used: servesweep sets it from the topology"
+            for name in owned(args, DATA_PARALLEL)
+        ]
+
     def unsupported(self, options: Section) -> list[str]:
         """Standby engines are not started."""
-        return ["engine.failover: standby engines"] if _options(options).failover else []
+        return ["engine.failover: standby engines"] if options_of(options).failover else []
 
     def command(self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> Command:
         """Render one rank, or the data-parallel ranks of one node."""
+        if worker.sidecar is not None:
+            return beside_sidecar(process, worker, worker.sidecar, deployment)
         dynamo = deployment.transport == "dynamo"
         words = _dynamo(process, deployment) if dynamo else _serve(process, worker, deployment)
-        if (transfer := _transfer(process.mode, worker, dynamo)) is not None:
-            words += ["--kv-transfer-config", transfer]
+        if (config := transfer(process, worker, deployment)) is not None:
+            words += ["--kv-transfer-config", config]
         if self.pins_devices(worker.options):
             words += ["--device-ids", ",".join(map(str, process.gpus))]
         parallel = self.parallelism(worker.args, worker.options)
         words += _ranks(process, deployment, parallel)
+        words += sharing(process, worker)
         if dynamo:
             words += ["--request-plane", deployment.request_plane, *config_dump(process, deployment)]
         words += kv_events(process, worker, enable_kv_cache_events=True)
-        own = without(worker.args, *REPLACED, *(DATA_PARALLEL if parallel.data > 1 else ()))
+        mine = (*REPLACED, *(DATA_PARALLEL if parallel.data > 1 else ()))
+        mine = (*mine, "load-format", "master-port") if options_of(worker.options).failover else mine
+        own = without(worker.args, *mine)
         if not dynamo and process.http_port is None:
             own = without(own, "api-server-count")
         env = dynamo_environment(process, deployment) if dynamo else {}
@@ -144,15 +150,17 @@ class Vllm(Engine):
 
         Ranks that span nodes meet at the leader's own choice of a port, which VLLM_PORT would disturb.
         """
-        env = {
-            "VLLM_NIXL_SIDE_CHANNEL_HOST": deployment.address(process.node),
-            "VLLM_NIXL_SIDE_CHANNEL_PORT": str(process.nixl_port),
-        }
+        env = store_environment(worker.options) | failover_environment(process, worker, deployment)
+        connector = named(worker.args, worker.options)
         if deployment.transport == "dynamo" and process.kv_events_port is not None:
             env["DYN_VLLM_KV_EVENT_PORT"] = str(process.kv_events_port)
+        if registers_workers(connector):
+            # Its listeners stand in its configuration, and its further ones take ports of the kernel's.
+            return env
+        env["VLLM_NIXL_SIDE_CHANNEL_HOST"] = deployment.address(process.node)
+        env["VLLM_NIXL_SIDE_CHANNEL_PORT"] = str(process.nixl_port)
         if len(process.worker_nodes) == 1:
             env["VLLM_PORT"] = str(process.vllm_port)
-        connector = _connector(worker, use_default=True)
         if connector == "mooncake" and process.mode == "prefill":
             env["VLLM_MOONCAKE_BOOTSTRAP_PORT"] = str(process.bootstrap_port)
         if connector == "kvbm":
@@ -165,7 +173,7 @@ class Vllm(Engine):
         self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment
     ) -> Command:
         """Render one rank of a replica; over several nodes by Ray, or by vLLM's own start."""
-        chosen = _options(options)
+        chosen = options_of(options)
         serve = [chosen.vllm_serve_binary, "serve"]
         port = ["--port", str(deployment.ranks(process)[0].http_port)]
         if chosen.distributed == "ray" and len(deployment.ranks(process)) > 1:
@@ -175,18 +183,6 @@ class Vllm(Engine):
         return Command(argv=(*serve, *([] if process.rank else port), *own, *args))
 
 
-def _options(options: Section) -> VllmOptions:
-    return options if isinstance(options, VllmOptions) else VllmOptions()
-
-
-def _size(args: Mapping[str, Any], name: str) -> int:
-    value = argument(args, name)
-    number = 1 if value is None else int(value) if str(value).isdigit() else 0
-    if number < 1 or isinstance(value, bool):
-        raise ValueError(f"{name} is a whole number from 1, and this one is {value!r}")
-    return number
-
-
 def _dynamo(process: ProcessPlace, deployment: Deployment) -> list[str]:
     words = ["python3", "-m", "dynamo.vllm", "--model", deployment.model]
     words += ["--served-model-name", deployment.served_model]
@@ -194,26 +190,10 @@ def _dynamo(process: ProcessPlace, deployment: Deployment) -> list[str]:
 
 
 def _serve(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> list[str]:
-    words = [_options(worker.options).vllm_serve_binary, "serve", deployment.model]
+    words = [options_of(worker.options).vllm_serve_binary, "serve", deployment.model]
     if process.http_port is not None:
         words += ["--host", "0.0.0.0", "--port", str(process.http_port)]
     return [*words, "--served-model-name", deployment.served_model]
-
-
-def _connector(worker: WorkerSpec, *, use_default: bool) -> str | None:
-    """The connector that is named: by the role's arguments, else by the engine's options."""
-    named = argument(worker.args, "connector")
-    default = _options(worker.options).connector if use_default else None
-    return str(named) if named is not None else default
-
-
-def _transfer(mode: str, worker: WorkerSpec, dynamo: bool) -> str | None:
-    """A role's own JSON, else that of its connector; a server that stands alone needs none by default."""
-    given = argument(worker.args, "kv-transfer-config")
-    if given is not None:
-        return given if isinstance(given, str) else json.dumps(given, separators=(",", ":"))
-    connector = _connector(worker, use_default=dynamo or mode != "agg")
-    return None if connector is None else transfer_config(connector, mode)
 
 
 def _ranks(process: ProcessPlace, deployment: Deployment, parallel: Parallelism) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from servesweep.frontends.atomesh import Atomesh
 from servesweep.frontends.direct import Direct, SglangServer, VllmServer
 from servesweep.frontends.dynamo import Dynamo
 from servesweep.frontends.frontend import Frontend
@@ -14,7 +15,7 @@ from servesweep.frontends.vllm_router import VllmRouter
 FRONTENDS: dict[str, Frontend] = {
     frontend.name: frontend
     for frontend in (
-        Dynamo(), SglangRouter(), VllmRouter(), TrtllmServe(), TilertRouter(), SglangServer(), VllmServer(),
-        Direct(), Nothing(),
+        Dynamo(), SglangRouter(), VllmRouter(), TrtllmServe(), TilertRouter(), Atomesh(), SglangServer(),
+        VllmServer(), Direct(), Nothing(),
     )
 }  # fmt: skip

@@ -7,12 +7,15 @@ from typing import Any
 import yaml
 
 from servesweep.engines.dynamo_worker import LOGGING, planes
+from servesweep.engines.flags import owned
 from servesweep.frontends.frontend import Frontend, frontend_flags
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.topology.deployment import Census, Command, Deployment
 
 QUIET = "DYN_SKIP_SGLANG_LOG_FORMATTING"
 POLICY = "router_policy_config.yaml"
+POLICY_FLAG = "router-policy-config"
+POLICY_VARIABLE = "DYN_ROUTER_POLICY_CONFIG"
 
 
 class Dynamo(Frontend):
@@ -24,7 +27,7 @@ class Dynamo(Frontend):
 
     name = "dynamo"
     transport = "dynamo"
-    reserved = frozenset({"http-port", "http-host"})
+    reserved = frozenset({"http-port", "http-host", "request-plane", "event-plane"})
     census_path = "/health"
     scales = True
 
@@ -33,11 +36,23 @@ class Dynamo(Frontend):
         words = ["python3", "-m", "dynamo.frontend", f"--http-port={port}"]
         files = {}
         if section.worker_selection is not None:
-            words += ["--router-policy-config", f"{deployment.logs}/{POLICY}"]
+            words += [f"--{POLICY_FLAG}", f"{deployment.logs}/{POLICY}"]
             text = yaml.safe_dump(section.worker_selection, sort_keys=False)
             files = {f"{deployment.binding.logs}/{POLICY}": text}
         env = {**deployment.discovery, **planes(deployment), QUIET: LOGGING[QUIET]}
         return Command(argv=(*words, *frontend_flags(section.args)), env=env, files=files)
+
+    def section_refusals(self, section: FrontendSection) -> list[tuple[str, str]]:
+        """Two policies would contradict each other."""
+        if section.worker_selection is None:
+            return []
+        return [
+            (key, "worker_selection writes the router's policy, so this one would not be read: keep one")
+            for key in (
+                *(f"args.{name}" for name in owned(section.args, {POLICY_FLAG})),
+                *(f"env.{name}" for name in section.env if name == POLICY_VARIABLE),
+            )
+        ]
 
     def expected(self, deployment: Deployment) -> Census:
         """Every process that registers: with data parallelism by node or GPU there are several a worker."""

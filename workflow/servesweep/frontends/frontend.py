@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from servesweep.engines.flags import kebab, owned
+from servesweep.engines.flags import kebab, refused, text
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.problems import listed
 from servesweep.topology.deployment import Census, Command, Deployment, Endpoint, Probe, Transport
@@ -54,14 +54,15 @@ class Frontend(ABC):
         """Read from the answer of `census_path` how many workers the frontend knows."""
         raise ValueError(f"{self.name} keeps no census")
 
+    def section_refusals(self, section: FrontendSection) -> list[tuple[str, str]]:
+        """Faults of the section beside its arguments, as (key below `frontend`, sentence)."""
+        return []
+
     def refusals(
         self, workers: Mapping[Mode, int], engines: Mapping[Mode, str], args: Mapping[str, Any]
     ) -> list[tuple[str, str]]:
         """Faults as (key below `frontend`, sentence); `workers` and `engines` are by mode."""
-        faults = [
-            (f"args.{key}", "servesweep sets this argument itself from the topology: remove it")
-            for key in owned(args, self.reserved)
-        ]
+        faults = refused(args, self.reserved)
         if self.required_engines is not None:
             faults += [
                 (
@@ -75,15 +76,15 @@ class Frontend(ABC):
         return faults
 
 
-def frontend_flags(args: Mapping[str, Any]) -> list[str]:
+def frontend_flags(args: Mapping[str, Any], spell: Callable[[str], str] = kebab) -> list[str]:
     """Render its arguments in the order written; true is a bare flag, false and null are left out."""
     words: list[str] = []
     for name, value in args.items():
         if value is None or value is False:
             continue
-        words.append(f"--{kebab(name)}")
+        words.append(f"--{spell(name)}")
         if value is not True:
-            words += [str(item) for item in (value if isinstance(value, list) else [value])]
+            words += [text(item) for item in (value if isinstance(value, list) else [value])]
     return words
 
 

@@ -16,6 +16,9 @@ def nginx(deployment: Deployment, section: FrontendSection, *, raise_ulimit: boo
     """
     run = f"nginx -c {deployment.logs}/nginx.conf -g 'daemon off;'"
     script = f"ulimit -n {OPEN_FILES} && exec {run}" if raise_ulimit else f"exec {run}"
+    if deployment.log_mount is None:
+        # Users seldom have it on their path, and its node need not be the supervisor's.
+        script = f'mkdir -p {deployment.binding.scratch} && PATH="$PATH:/usr/sbin" && {script}'
     text = nginx_conf(deployment, section, raise_ulimit=raise_ulimit)
     return Command(argv=("bash", "-c", script), files={f"{deployment.binding.logs}/nginx.conf": text})
 

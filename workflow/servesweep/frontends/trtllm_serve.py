@@ -10,11 +10,14 @@ from typing import Any
 
 import yaml
 
+from servesweep.engines.flags import owned
 from servesweep.frontends.frontend import Frontend, frontend_flags
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.topology.deployment import Command, Deployment, Endpoint
 from servesweep.topology.ports import DIRECT, WORKER_HTTP, PortBlock
 from servesweep.topology.shapes import Mode
+
+OWN_KEYS = frozenset({"context-servers", "generation-servers", "hostname", "port"})
 
 
 class TrtllmServe(Frontend):
@@ -22,7 +25,7 @@ class TrtllmServe(Frontend):
 
     name = "trtllm_serve"
     transport = "http"
-    reserved = frozenset({"config"})
+    reserved = frozenset({"config", "config-file", "c", "host", "port"})
     required_engines = frozenset({"trtllm"})
     needs_workers = True
 
@@ -39,9 +42,17 @@ class TrtllmServe(Frontend):
         }
         argv = ("trtllm-serve", "disaggregated", "--config", f"{deployment.logs}/ser.yaml")
         return Command(
-            argv=(*argv, *frontend_flags(section.args)),
+            # Its options have underscores, and it knows them in no other spelling.
+            argv=(*argv, *frontend_flags(section.args, spell=str)),
             files={f"{deployment.binding.logs}/ser.yaml": yaml.safe_dump(servers, sort_keys=False)},
         )
+
+    def section_refusals(self, section: FrontendSection) -> list[tuple[str, str]]:
+        """Keys of its file that the topology decides."""
+        return [
+            (f"server_config_extra.{key}", "servesweep writes this key from the topology: remove it")
+            for key in owned(section.server_config_extra or (), OWN_KEYS)
+        ]
 
     def worker_ports(self, modes: frozenset[Mode]) -> PortBlock:
         """The one aggregated worker is the public API."""

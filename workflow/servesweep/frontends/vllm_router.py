@@ -12,6 +12,7 @@ from servesweep.frontends.frontend import Frontend, frontend_flags, retry_flags
 from servesweep.frontends.sglang_router import router_census
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.topology.deployment import Census, Command, Deployment
+from servesweep.topology.ports import VLLM_DISCOVERY
 
 EXPANSION = "intra-node-data-parallel-size"
 
@@ -21,7 +22,10 @@ class VllmRouter(Frontend):
 
     name = "vllm-router"
     transport = "http"
-    reserved = frozenset({"host", "port", "worker-urls", "prefill", "decode", "vllm-pd-disaggregation"})
+    reserved = frozenset(
+        {"host", "port", "worker-urls", "prefill", "decode", "vllm-pd-disaggregation", "kv-connector",
+         "vllm-discovery-address"}
+    )  # fmt: skip
     required_engines = frozenset({"vllm", "simulator", "command"})
     census_path = "/workers"
     scales = True
@@ -29,7 +33,11 @@ class VllmRouter(Frontend):
     def command(self, deployment: Deployment, section: FrontendSection, port: int) -> Command:
         """Render the router with the URL of each worker; of prefill also where its KV cache is fetched."""
         words = ["python3", "-m", "vllm_router.launch_router"]
-        if deployment.disaggregated:
+        if deployment.registering:
+            # Workers tell it their URLs and transfer ports themselves, and it has no list of its own.
+            words += ["--vllm-pd-disaggregation", "--kv-connector", "moriio"]
+            words += ["--vllm-discovery-address", f"0.0.0.0:{VLLM_DISCOVERY}"]
+        elif deployment.disaggregated:
             words.append("--vllm-pd-disaggregation")
             for worker in deployment.serving("prefill"):
                 words += ["--prefill", deployment.url(worker), str(worker.nixl_port)]
@@ -49,6 +57,8 @@ def _expansion(deployment: Deployment, section: FrontendSection) -> list[str]:
     """How many data-parallel ranks stand behind each URL: one number, where every worker has one URL."""
     served = deployment.serving("prefill", "decode", "agg")
     ranks = {process.data_parallel_ranks for process in served}
+    if deployment.registering:
+        return []
     several = len(served) > len(deployment.leaders("prefill", "decode", "agg"))
     if several or len(ranks) > 1 or ranks <= {1} or any(kebab(key) == EXPANSION for key in section.args):
         return []

@@ -31,16 +31,20 @@ DP_RPC = PortBlock("vLLM data-parallel RPC", 8400)  # each data-parallel worker,
 NCCL = PortBlock("SGLang NCCL", 17500)  # follows the Dynamo system port
 KVBM = PortBlock("KVBM leader", 5800, 2)  # publishing and acknowledging; follows the Dynamo system port
 VLLM = PortBlock("VLLM_PORT", 20000, 50)  # follows the Dynamo system port; vLLM takes further ports upwards
+# MoRI-IO's own listeners of each process: one for each of its GPUs, one row over the deployment.
+MORIIO_HANDSHAKE = PortBlock("MoRI-IO handshake", 26000)
+MORIIO_NOTIFY = PortBlock("MoRI-IO notify", 27000)
 
 # Replicas (swiss-ai/model-launch ADR-0001): one a node set, so 8080 on every head.
 REPLICA_HTTP = PortBlock("replica HTTP", 8080)
 REPLICA_ROUTER = 30000  # the in-job router over replicas
-OPENTELA = (8092, 8093, 43905)  # OpenTela beside a replica's head
-RAY = 6379  # head of the Ray cluster of a replica over several nodes
+OPENTELA = (8092, 8093, 43905)  # OpenTela around a replica's head, one a host
+RAY = 6379  # head of the Ray cluster of a replica over several nodes, or of a service
 
 # Frontends.
 PUBLIC = 8000  # where clients ask
 DIRECT = PortBlock("public worker", PUBLIC)  # the one worker that clients ask without a frontend
+VLLM_DISCOVERY = 36367  # where vLLM's workers register with their router, if they do
 INTERNAL = PortBlock("frontend behind nginx", 8180)  # each frontend, by address
 
 # Services.
@@ -52,6 +56,7 @@ MOONCAKE_METADATA = 8701
 MOONCAKE_METRICS = 8702
 LMCACHE_SERVER = 8750
 LMCACHE_CONTROL = 8751
+RAY_DASHBOARD = 8265
 NODE_EXPORTER = 9101
 PROCESS_EXPORTER = 9256
 DCGM_EXPORTER = 9401

@@ -59,7 +59,7 @@ class ProcessPlace:
 
     `rank` counts the worker's processes (0: the leader); with data parallelism by node it is the first
     data-parallel rank of the process, which runs `data_parallel_ranks` of them. `worker_nodes` are all nodes
-    of the worker, the leader's first.
+    of the worker, the leader's first. `engine` counts the engines on these GPUs: those from 1 stand by.
     """
 
     mode: Mode
@@ -78,6 +78,7 @@ class ProcessPlace:
     dp_rpc_port: int | None = None
     dist_init_port: int | None = None
     data_parallel_ranks: int = 1
+    engine: int = 0
 
     @property
     def leader(self) -> str:

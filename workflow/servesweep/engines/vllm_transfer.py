@@ -1,0 +1,55 @@
+"""How vLLM's workers hand over their KV cache: the value of `--kv-transfer-config`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from servesweep.engines.engine import WorkerSpec, argument
+from servesweep.engines.kv_connectors import registers_workers, transfer_config
+from servesweep.engines.vllm_options import options_of
+from servesweep.recipe.section import Section
+from servesweep.topology.deployment import Deployment
+from servesweep.topology.ports import MORIIO_HANDSHAKE, MORIIO_NOTIFY, VLLM_DISCOVERY
+from servesweep.topology.shapes import ProcessPlace
+
+
+def named(args: Mapping[str, Any], options: Section) -> str | None:
+    """The connector that is named: by the role's arguments, else by the engine's options."""
+    named = argument(args, "connector")
+    return str(named) if named is not None else options_of(options).connector
+
+
+def transfer(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> str | None:
+    """A role's own JSON, else that of its connector; a server that stands alone needs none by default."""
+    given = argument(worker.args, "kv-transfer-config")
+    if given is not None:
+        return given if isinstance(given, str) else json.dumps(given, separators=(",", ":"))
+    alone = deployment.transport != "dynamo" and process.mode == "agg"
+    if alone and argument(worker.args, "connector") is None:
+        return None
+    connector = named(worker.args, worker.options)
+    place = _place(process, deployment) if registers_workers(connector) else None
+    return None if connector is None else transfer_config(connector, process.mode, place)
+
+
+def _place(process: ProcessPlace, deployment: Deployment) -> dict[str, Any]:
+    """What MoRI-IO's workers tell their router of themselves, and where.
+
+    Source of the keys: vLLM, `kv_connector/v1/moriio/moriio_common.py`, which reads numbers as text.
+    """
+    before = 0
+    for earlier in deployment.processes:
+        if earlier == process:
+            break
+        before += len(earlier.gpus)
+    return {
+        "proxy_ip": deployment.address(deployment.frontend),
+        "proxy_ping_port": str(VLLM_DISCOVERY),
+        "http_port": str(process.http_port),
+        "host_ip": deployment.address(process.node),
+        "handshake_port": str(MORIIO_HANDSHAKE.base + before),
+        "notify_port": str(MORIIO_NOTIFY.base + before),
+        "read_mode": True,
+    }
