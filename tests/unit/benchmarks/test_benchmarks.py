@@ -329,10 +329,14 @@ def test_a_custom_command_finds_the_deployment_in_its_environment() -> None:
         "SRT_FRONTEND_HOST": "10.0.0.0",
         "SRT_FRONTEND_PORT": "8000",
         "SRT_PREFILL_IPS": "10.0.0.0",
-        "SRT_PREFILL_ENDPOINTS": "http://10.0.0.0:6100",
+        "SRT_PREFILL_ENDPOINTS": "10.0.0.0:6100",
         "SRT_DECODE_IPS": "10.0.0.1,10.0.0.3",
-        "SRT_DECODE_ENDPOINTS": "http://10.0.0.1:6100,http://10.0.0.3:6100",
+        "SRT_DECODE_ENDPOINTS": "10.0.0.1:6100,10.0.0.3:6100",
+        "AIPERF_SERVER_METRICS_URLS": (
+            "http://10.0.0.0:6100/metrics,http://10.0.0.1:6100/metrics,http://10.0.0.3:6100/metrics"
+        ),
         "SRT_GPUS_PER_NODE": "8",
+        "SRT_WORKER_NODES": "n0,n1,n2,n3",
         "SERVESWEEP_MODEL": "other",
         "MINE": "1",
     }

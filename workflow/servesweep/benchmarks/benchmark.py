@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
@@ -63,19 +64,44 @@ class Benchmark(ABC):
 
 
 def frontend_environment(context: BenchmarkContext) -> dict[str, str]:
-    """Variables by which a user's own client finds the deployment, named as srt-slurm names them."""
+    """Variables by which a user's own client finds the deployment, as srt-slurm names and writes them.
+
+    An endpoint is `address:port`: of a worker that Dynamo reaches its system port, which has its health and
+    its metrics, else its HTTP port.
+    """
     deployment = context.deployment
-    env = dict(context.environment)
+    env: dict[str, str] = {}
     if context.url is not None:
         host, _, port = context.url.removeprefix("http://").rpartition(":")
         env |= {"SRT_FRONTEND_HOST": host, "SRT_FRONTEND_PORT": port}
+    spots: list[str] = []
     for mode in ("prefill", "decode", "agg"):
         leaders = deployment.leaders(mode)
         if leaders:
             ips = [deployment.address(leader.node) for leader in leaders]
+            ports = [p.system_port if deployment.transport == "dynamo" else p.http_port for p in leaders]
+            endpoints = [f"{ip}:{port}" for ip, port in zip(ips, ports, strict=True)]
             env[f"SRT_{mode.upper()}_IPS"] = ",".join(ips)
-            env[f"SRT_{mode.upper()}_ENDPOINTS"] = ",".join(deployment.url(leader) for leader in leaders)
-    return env | {
+            env[f"SRT_{mode.upper()}_ENDPOINTS"] = ",".join(endpoints)
+            spots += endpoints
+    if spots:
+        env["AIPERF_SERVER_METRICS_URLS"] = ",".join(f"http://{spot}/metrics" for spot in spots)
+    return {
+        **env,
+        **context.environment,
+        **services_environment(deployment),
         "SRT_GPUS_PER_NODE": str(deployment.gpus_per_node),
+        "SRT_WORKER_NODES": ",".join(map(deployment.binding.host, deployment.worker_nodes)),
         "SERVESWEEP_MODEL": deployment.served_model,
     }
+
+
+def services_environment(deployment: Deployment) -> dict[str, str]:
+    """Where the instances of each service stand, the first one first; names as in srt-slurm."""
+    env = {}
+    for name, nodes in deployment.services.items():
+        prefix = "SRT_SERVICE_" + re.sub(r"[^A-Z0-9]", "_", name.upper())
+        env[f"{prefix}_NODES"] = ",".join(map(deployment.binding.host, nodes))
+        env[f"{prefix}_IPS"] = ",".join(map(deployment.address, nodes))
+        env[f"{prefix}_NODE_COUNT"] = str(len(nodes))
+    return env

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+
 from pydantic import Field
 
 from servesweep.benchmarks.benchmark import Benchmark, BenchmarkContext, Load
 from servesweep.benchmarks.custom import Custom, CustomOptions
 from servesweep.benchmarks.shared_options import Levels, SharedOptions
 from servesweep.recipe.section import Section
-from servesweep.topology.deployment import Command
+from servesweep.topology.deployment import Command, ended_file
 
 
 class ManualOptions(SharedOptions):
@@ -39,7 +41,10 @@ class Manual(Benchmark):
         ]
 
     def command(self, load: Load, options: Section, context: BenchmarkContext) -> Command:
-        """A custom command that only waits."""
+        """A custom command that only waits: for the time to be over, or for the terminal services."""
         assert isinstance(options, ManualOptions)
+        if context.deployment.terminal:
+            waits = f"until [ -e {shlex.quote(ended_file(context.deployment))} ]; do sleep 0.5; done"
+            return Custom().command(load, CustomOptions(command=waits), context)
         seconds = "infinity" if options.serve_seconds is None else f"{options.serve_seconds:g}"
         return Custom().command(load, CustomOptions(command=f"exec sleep {seconds}"), context)

@@ -12,13 +12,12 @@ from servesweep.plan.job_rules import job_problems
 from servesweep.plan.replicas import replica_problems
 from servesweep.plan.role_rules import role_problems
 from servesweep.plan.roles import Role, gpus_per_node, unknown
-from servesweep.plan.services import service_problems
+from servesweep.plan.service_rules import service_problems
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.health_check import HealthCheckSection
 from servesweep.recipe.problems import Problem, RecipeError, listed
 from servesweep.recipe.recipe import Recipe
-from servesweep.recipe.section import Section
 from servesweep.recipe.validation import read_section
 from servesweep.recipe.variants import Variant
 
@@ -27,11 +26,8 @@ NO_TYPE = "the type is missing, and without one nothing is measured: write type:
 
 def fit_together(
     recipe: Recipe, cluster: Cluster, section: FrontendSection, roles: list[Role], variant: Variant
-) -> tuple[Frontend, Benchmark, Section]:
-    """Find frontend and benchmark, and let them and the engines refuse what does not go together.
-
-    Returns:
-        frontend, benchmark, and the benchmark's own options.
+) -> Frontend:
+    """Find the frontend, and let it, the benchmark and the engines refuse what does not go together.
 
     Raises:
         RecipeError: with every fault.
@@ -46,13 +42,12 @@ def fit_together(
         for key, message in role.engine.refusals(role.mode, role.args, role.options):
             problems.append(variant.problem((*role.path, *key.split(".")), message))
     benchmark = BENCHMARKS.get(recipe.benchmark.type)
-    options: Section | None = None
     if benchmark is None:
         kind = recipe.benchmark.type
         problems.append(unknown("benchmark", kind, BENCHMARKS, ("benchmark", "type"), variant))
     else:
         try:
-            options = read_section(benchmark.Options, dict(recipe.benchmark.options), variant, ("benchmark",))
+            read_section(benchmark.Options, dict(recipe.benchmark.options), variant, ("benchmark",))
         except RecipeError as error:
             untold = "type" not in recipe.benchmark.model_fields_set
             problems += [variant.problem(("benchmark", "type"), NO_TYPE)] if untold else error.problems
@@ -63,9 +58,9 @@ def fit_together(
     problems += service_problems(recipe, section.type, variant)
     problems += job_problems(recipe, cluster, section, roles, variant)
     problems += _patience_problems(recipe, cluster, variant)
-    if problems or frontend is None or benchmark is None or options is None:
+    if problems or frontend is None:
         raise RecipeError(dict.fromkeys(problems))
-    return frontend, benchmark, options
+    return frontend
 
 
 def _frontend_problems(
@@ -78,7 +73,8 @@ def _frontend_problems(
             problems.append(variant.problem(("frontend", "type"), _wrong_frontend(role.engine, frontend)))
     if recipe.replicas is None:
         workers = {role.mode: role.shape.workers for role in roles}
-        for key, message in frontend.refusals(workers, engines, section.args):
+        faults = frontend.refusals(workers, engines, section.args) + frontend.section_refusals(section)
+        for key, message in faults:
             problems.append(variant.problem(("frontend", *key.split(".")), message))
     else:
         # This router may front any engine's replicas: of its refusals only that of its arguments counts.

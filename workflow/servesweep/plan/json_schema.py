@@ -25,6 +25,8 @@ PLACEHOLDER = {"type": "string", "pattern": r"\{[A-Za-z_][A-Za-z0-9_.-]*\}"}
 SHORT_FORMS: Mapping[str, list[dict[str, Any]]] = {
     "RestartSection": [{"type": "string", "enum": ["never", "on-failure", "always"]}],
     "KvEventsSection": [{"type": "boolean"}],
+    "TcpReadiness": [{"type": "integer"}],
+    "FileReadiness": [{"type": "string"}],
 }
 
 Schema = dict[str, Any]

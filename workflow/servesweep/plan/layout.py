@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from servesweep.frontends import FRONTENDS
 from servesweep.frontends.frontend import Frontend
+from servesweep.plan.replicas import reserve_opentela
 from servesweep.plan.roles import Role
 from servesweep.plan.services import discovery_spot, pools
 from servesweep.recipe.cluster import Cluster
@@ -16,9 +18,10 @@ from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.variants import Variant
 from servesweep.topology.packing import DoesNotFitError, PackingError, colocated_nodes, layout_notes, pack
 from servesweep.topology.placement import Carving, PlacementError, Seats, carve, seat
-from servesweep.topology.ports import REPLICA_HTTP, PortBook, PortError, own_address
+from servesweep.topology.ports import REPLICA_HTTP, PortBlock, PortBook, PortError, own_address
 from servesweep.topology.processes import Parallelism, processes
 from servesweep.topology.shapes import Mode, ProcessPlace, WorkerPlace, reserved_nodes
+from servesweep.topology.standby import standbys
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Layout:
     workers: tuple[WorkerPlace, ...]
     processes: tuple[ProcessPlace, ...]
     notes: tuple[str, ...]
+    standbys: tuple[ProcessPlace, ...] = ()
 
 
 def lay_out(
@@ -65,11 +69,13 @@ def lay_out(
         seats = seat(
             carving, workers, frontend=frontend.placement.node, benchmark=recipe.benchmark.placement.node
         )
-        placed = processes(
+        placed, waiting = _placed(
             workers,
-            book=PortBook(address_of(cluster)),
+            opentela=recipe.router == "opentela",
+            launcher=cluster.launcher,
             http=REPLICA_HTTP if recipe.replicas else FRONTENDS[frontend.type].worker_ports(_modes(roles)),
-            data_parallel=_parallelism(roles, FRONTENDS[frontend.type], variant),
+            data_parallel=tuple(_parallelism(roles, FRONTENDS[frontend.type], variant).items()),
+            counts=tuple((role.mode, role.engine.standbys(role.options)) for role in roles),
         )
     except DoesNotFitError as error:
         raise RecipeError([variant.problem(("roles", error.mode, "nodes"), str(error))]) from None
@@ -80,7 +86,26 @@ def lay_out(
         where, _, sentence = str(error).partition(": ")
         raise RecipeError([variant.problem(tuple(where.split(".")), sentence)]) from None
     notes = layout_notes(shapes, workers, carving.roles)
-    return Layout(carving, seats, workers, placed, notes)
+    return Layout(carving, seats, workers, placed, notes, waiting)
+
+
+# The variants of a sweep, and many recipes, place the same workers.
+@lru_cache(maxsize=256)
+def _placed(
+    workers: tuple[WorkerPlace, ...],
+    *,
+    opentela: bool,
+    launcher: str,
+    http: PortBlock,
+    data_parallel: tuple[tuple[Mode, Parallelism], ...],
+    counts: tuple[tuple[Mode, int], ...],
+) -> tuple[tuple[ProcessPlace, ...], tuple[ProcessPlace, ...]]:
+    """Processes and standbys with their ports."""
+    book = PortBook(address_of(launcher))
+    if opentela:
+        reserve_opentela(book, workers)
+    placed = processes(workers, book=book, http=http, data_parallel=dict(data_parallel))
+    return placed, standbys(placed, dict(counts), book) if any(count for _, count in counts) else ()
 
 
 def _modes(roles: list[Role]) -> frozenset[Mode]:
@@ -120,25 +145,29 @@ def frontend_nodes(layout: Layout, frontend: FrontendSection, cluster: Cluster) 
     """Nodes of the frontends behind nginx; none where one frontend stands alone on the public port.
 
     As in srt-slurm: with several worker nodes nginx takes the frontend's seat, and frontends stand on the
-    further ones, as many as the recipe allows. nginx comes as an image, so only where containers run.
+    further ones, as many as the recipe allows. Bare, nginx must be installed on the nodes, so there the
+    recipe asks for it; one machine has one frontend.
     """
-    scales = FRONTENDS[frontend.type].scales and cluster.container_runtime == "pyxis"
-    if not (scales and frontend.enable_multiple_frontends):
+    wanted = frontend.enable_multiple_frontends
+    if wanted is None:
+        wanted = cluster.container_runtime == "pyxis"
+    if not (wanted and FRONTENDS[frontend.type].scales and cluster.launcher == "slurm"):
         return ()
     others = [node for node in layout.carving.roles if node != layout.seats.frontend]
     return tuple(others[: 1 + frontend.num_additional_frontends])
 
 
-def address_of(cluster: Cluster) -> Callable[[str], str]:
+def address_of(launcher: str) -> Callable[[str], str]:
     """On one machine all nodes share an address, so that their ports must differ."""
-    return own_address if cluster.launcher == "slurm" else lambda node: "localhost"
+    return own_address if launcher == "slurm" else lambda node: "localhost"
 
 
 def node_map(layout: Layout, steps: list[tuple[str, str]]) -> dict[str, list[str]]:
-    """Node to what it holds: the head, the client, and the (node, step) pairs."""
+    """Node to what it holds: the head, the client, and the (node, process) pairs."""
     holds: dict[str, list[str]] = {node: [] for node in layout.carving.nodes}
     holds[layout.seats.head].append("head")
-    for node, name in steps:
+    # A service may have several instances on a node, and stands there once.
+    for node, name in dict.fromkeys(steps):
         holds[node].append(name)
     holds[layout.seats.client].append("client")
     return holds

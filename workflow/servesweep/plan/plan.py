@@ -9,7 +9,8 @@ from pydantic import Field, ValidationError
 
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.recipe import Recipe
-from servesweep.topology.deployment import Census, Command, Deployment, Endpoint, Probe, Value
+from servesweep.recipe.services import Start
+from servesweep.topology.deployment import Census, Command, Deployment, Endpoint, Probe, Readiness, Value
 
 PLAN_SCHEMA: Literal[1] = 1
 
@@ -17,22 +18,37 @@ PLAN_SCHEMA: Literal[1] = 1
 class Step(Value):
     """One process of the deployment."""
 
-    name: str = Field(description="Unique within the plan: etcd, prefill_0, agg_0_r1, frontend_0.")
+    name: str = Field(description="Unique within the plan: etcd, train_n1, prefill_0, agg_0_r1, frontend_0.")
     kind: Literal["service", "worker", "frontend"] = Field(description="What the process is.")
     mode: str | None = Field(default=None, description="Role of a worker.")
-    index: int = Field(default=0, description="Number of the worker within its role.")
+    service: str | None = Field(default=None, description="The service that this is an instance of.")
+    index: int = Field(default=0, description="Number of the worker in its role, or of the instance.")
     rank: int = Field(default=0, description="Number of the process within the worker.")
+    engine: int = Field(
+        default=0, description="Number of the engine among those on the worker's GPUs; 0 serves first."
+    )
     node: str = Field(description="Symbolic node; of a step over several, that of rank 0.")
     nodes: tuple[str, ...] = Field(
         default=(), description="All nodes of a step over several, in the order of ranks; else empty."
     )
     tasks: int = Field(default=1, ge=1, description="Processes that the launch starts over its nodes.")
+    shares: tuple[int, ...] = Field(default=(), description="How many of them on each of `nodes`.")
     gpus: tuple[int, ...] = Field(default=(), description="GPUs of the node that the process sees.")
     command: Command = Field(description="What is started.")
     probe: Probe | None = Field(default=None, description="How readiness is asked.")
+    after: tuple[str, ...] = Field(
+        default=(), description="Steps of the same kind that are ready before this one is started."
+    )
+    readiness: Readiness | None = Field(default=None, description="When a service counts as ready.")
+    start: Start | None = Field(default=None, description="When a service is started.")
+    terminal: bool = Field(default=False, description="The job ends with the last service of this kind.")
     after_workers: bool = Field(default=False, description="Start it once every worker is ready.")
     critical: bool = Field(default=True, description="Whether its exit ends the run.")
     image: str | None = Field(default=None, description="Container image; None: it runs bare.")
+    mounts: dict[str, str] = Field(default_factory=dict, description="Host path to path in the container.")
+    preamble: str | None = Field(
+        default=None, description="Shell text that runs before the command, in its process."
+    )
     srun_options: dict[str, str] = Field(default_factory=dict, description="Options of its srun step.")
     log: str = Field(description="Log file below the log directory; {host} is the node's real name.")
 

@@ -100,7 +100,20 @@ def _frontend(step: Step) -> dict[str, Any]:
 
 
 def _service(step: Step) -> dict[str, Any]:
-    return {"name": step.name, "node": step.node, "argv": list(step.command.argv), "env": step.command.env}
+    return {
+        "name": step.name,
+        "service": step.service,
+        "node": step.node,
+        "start": step.start,
+        "critical": step.critical,
+        "terminal": step.terminal,
+        "argv": list(step.command.argv),
+        "env": step.command.env,
+        "readiness": step.readiness.model_dump(mode="json") if step.readiness else None,
+        "image": step.image,
+        "srun_options": step.srun_options,
+        "log": step.log,
+    }
 
 
 def _benchmark(plan: Plan) -> dict[str, Any]:

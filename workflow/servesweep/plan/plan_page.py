@@ -62,6 +62,8 @@ def _step(plan: Plan, step: Step) -> list[str]:
     told = f", port {step.probe.port}" if step.probe else ""
     if process is not None:
         told = "".join(f", {name} {port}" for name, port in ports(process).items() if port is not None)
+    if step.kind == "service":
+        told += f", {step.start}" + _told(step)
     lines = [f"  {step.name}  on {where}{told}"]
     lines += (
         [f"    srun {_options(step.srun_options)}"] if step.srun_options and plan.launcher == "slurm" else []
@@ -69,6 +71,16 @@ def _step(plan: Plan, step: Step) -> list[str]:
     lines += [f"    image {step.image}"] if step.image else []
     lines += [f"    env {_variables(step.command.env)}"] if step.command.env else []
     return [*lines, f"    {shlex.join(step.command.argv)}"]
+
+
+def _told(step: Step) -> str:
+    """What the end of a service means, and how its readiness is asked beside its ports."""
+    facts = ["critical"] if step.critical else []
+    facts += ["terminal"] if step.terminal else []
+    if step.readiness is not None:
+        facts += [f"log {step.readiness.log!r}"] if step.readiness.log else []
+        facts += [f"file {step.readiness.file}"] if step.readiness.file else []
+    return "".join(f", {fact}" for fact in facts)
 
 
 def _options(options: dict[str, str]) -> str:

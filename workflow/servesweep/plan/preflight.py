@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from servesweep.plan.containers import setup_script_of
 from servesweep.plan.plan import Plan
 from servesweep.recipe.problems import Problem
 from servesweep.recipe.variants import Variant
@@ -20,7 +21,7 @@ def preflight(plan: Plan, variant: Variant | None = None) -> list[Problem]:
     """What is missing, and what cannot be run; the lines of the recipe where its variant is at hand."""
     found = [*_beyond(plan)]
     if plan.cluster.preflight:
-        found += [*_model(plan), *_programs(plan)]
+        found += [*_model(plan), *_setup_script(plan), *_programs(plan)]
     return [
         variant.problem(path, message) if variant else Problem(plan.recipe, None, ".".join(path), message)
         for path, message in found
@@ -40,7 +41,11 @@ def _beyond(plan: Plan) -> Iterator[Finding]:
 
 def _model(plan: Plan) -> Iterator[Finding]:
     named = plan.resolved.model.path
-    if named.startswith("hf:") or Path(plan.deployment.model_path).is_dir():
+    if (
+        not plan.deployment.processes
+        or named.startswith("hf:")
+        or Path(plan.deployment.model_source or plan.deployment.model_path).is_dir()
+    ):
         return
     path = ("model", "path")
     if (directory := plan.cluster.model_paths.get(named)) is not None:
@@ -50,11 +55,19 @@ def _model(plan: Plan) -> Iterator[Finding]:
     yield path, f"{named!r} is no directory, and no alias of the cluster file (there are: {known})"
 
 
+def _setup_script(plan: Plan) -> Iterator[Finding]:
+    script = setup_script_of(plan.resolved)
+    if script is not None and not Path(script).is_file():
+        yield ("setup_script",), f"there is no such file: {script}"
+
+
 def _programs(plan: Plan) -> Iterator[Finding]:
     """On this machine a program that is not installed would only be noticed when it is started."""
     if plan.launcher != "local":
         return
-    commands = [step.command.argv for step in plan.steps]
+    # Exporters that a recipe only implies cost their numbers, and not the run.
+    implied = {service.name for service in plan.services if service.implied}
+    commands = [s.command.argv for s in plan.steps if s.critical or s.service not in implied]
     for name in sorted({argv[0] for argv in commands if not _is_program(argv[0])}):
         yield (), f"program {name!r} is not installed on this machine"
     modules = {argv[2].partition(".")[0] for argv in commands if argv[:2] == ("python3", "-m")}

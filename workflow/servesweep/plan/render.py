@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from servesweep.benchmarks.benchmark import Benchmark
 from servesweep.frontends.frontend import Frontend
-from servesweep.plan.configuration import Configuration, digest
+from servesweep.plan.asked import asked
+from servesweep.plan.configuration import Configuration, canonical, digest_of
+from servesweep.plan.containers import contained
 from servesweep.plan.fitting import fit_together
-from servesweep.plan.layout import Layout, frontend_nodes, lay_out, node_map
+from servesweep.plan.layout import Layout, address_of, frontend_nodes, lay_out, node_map
 from servesweep.plan.plan import JUDGED, Node, Plan, PlannedPoint, Topology
 from servesweep.plan.replicas import frontend_of
 from servesweep.plan.roles import Role, gpus_per_node, resolve_roles
+from servesweep.plan.service_ports import port_problems
+from servesweep.plan.service_steps import (
+    Placed,
+    discovery_of,
+    in_order,
+    placed_services,
+    planned,
+    service_steps,
+    stores_of,
+)
+from servesweep.plan.services import services_of
 from servesweep.plan.slurm_request import slurm_request
-from servesweep.plan.steps import Discovery, discovery_of, flag, frontend_steps, service_steps, worker_steps
+from servesweep.plan.steps import flag, frontend_steps, worker_steps
+from servesweep.plan.stores import with_stores
 from servesweep.recipe.frontend import FrontendSection
-from servesweep.recipe.section import Section
+from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.variants import Variant
-from servesweep.services import SERVICES
 from servesweep.topology.deployment import Binding, Deployment, Endpoint
 from servesweep.topology.ports import INTERNAL, PUBLIC, REPLICA_ROUTER
 
@@ -35,18 +47,23 @@ def render(configuration: Configuration, binding: Binding | None = None) -> Plan
     notes += [
         n for role in roles if role.framework_args for n in role.engine.replica_notes(role.framework_args)
     ]
-    frontend, benchmark, options = fit_together(recipe, cluster, section, roles, variant)
+    frontend = fit_together(recipe, cluster, section, roles, variant)
     per_node = gpus_per_node(recipe, cluster)
     layout = lay_out(recipe, section, roles, per_node, cluster, variant)
+    notes += [note for role in roles for note in role.engine.notes(role.mode, role.args, role.options)]
     bound = binding or Binding(addresses={node: f"ip-{node}" for node in layout.carving.nodes})
-    discovery = discovery_of(recipe, section, variant, layout.seats.infra, bound)
-    deployment = _deployment(configuration, roles, section, frontend, layout, bound, discovery)
-    steps = [
-        *service_steps(recipe, cluster, discovery, deployment),
-        *worker_steps(recipe, cluster, roles, deployment),
-        *frontend_steps(recipe, cluster, roles, section, frontend, deployment),
-    ]
-    holds = node_map(layout, [(node, step.name) for step in steps for node in step.nodes or (step.node,)])
+    services = placed_services(services_of(recipe, section.type, roles), layout)
+    deployment = _deployment(configuration, roles, section, frontend, layout, bound, services)
+    if problems := port_problems(services, deployment, address_of(cluster.launcher), variant):
+        raise RecipeError(dict.fromkeys(problems))
+    steps = in_order(
+        service_steps(recipe, cluster, services, deployment, variant),
+        with_stores([*worker_steps(recipe, cluster, roles, deployment)], services, deployment, variant),
+        [*frontend_steps(recipe, cluster, roles, section, frontend, deployment)],
+    )
+    steps = [contained(step, recipe, cluster, deployment) for step in steps]
+    standing = [(node, step.service or step.name) for step in steps for node in step.nodes or (step.node,)]
+    holds = node_map(layout, standing)
     return Plan(
         schema=1,
         configuration=configuration.id,
@@ -67,7 +84,8 @@ def render(configuration: Configuration, binding: Binding | None = None) -> Plan
         expected=frontend.expected(deployment),
         slurm=slurm_request(recipe, cluster, len(layout.carving.nodes), per_node),
         steps=tuple(steps),
-        points=_points(configuration, benchmark, options),
+        points=_points(configuration),
+        services=planned(services),
         notes=(*variant.notes, *notes, *layout.notes),
         deployment=deployment,
         resolved=recipe,
@@ -97,24 +115,28 @@ def _deployment(
     frontend: Frontend,
     layout: Layout,
     binding: Binding,
-    discovery: list[Discovery],
+    services: list[Placed],
 ) -> Deployment:
     recipe, cluster = configuration.recipe, configuration.cluster
     named = cluster.model_paths.get(recipe.model.path, recipe.model.path)
     path = named.removeprefix("hf:")
-    contained = cluster.container_runtime == "pyxis"
+    in_container = cluster.container_runtime == "pyxis"
+    stage = recipe.model.stage_dir if path == named else None
+    staged = f"{stage.rstrip('/')}/{path.rstrip('/').rpartition('/')[2]}" if stage else None
     public = REPLICA_ROUTER if recipe.replicas else PUBLIC
     several = frontend_nodes(layout, section, cluster)
     schemes = {role.mode: role.engine.scheme(role.args) for role in roles}
     return Deployment(
-        model_path=path,
-        model_mount=MODEL_MOUNT if contained and path == named else None,
-        log_mount=LOG_MOUNT if contained else None,
+        model_path=staged or path,
+        model_source=path if staged else None,
+        model_mount=MODEL_MOUNT if in_container and path == named else None,
+        log_mount=LOG_MOUNT if in_container else None,
         served_model=_served_model(configuration, roles, path),
         transport=frontend.transport,
         gpus_per_node=gpus_per_node(recipe, cluster),
         gpu_type=recipe.resources.gpu_type or cluster.default_gpu_type,
         processes=layout.processes,
+        standbys=layout.standbys,
         head=layout.seats.head,
         frontend=layout.seats.frontend,
         frontends=tuple(Endpoint(node=node, port=INTERNAL.base) for node in several)
@@ -125,11 +147,13 @@ def _deployment(
         event_plane=recipe.dynamo.event_plane,
         config_dump=recipe.enable_config_dump,
         visible_devices=cluster.visible_devices_env,
+        registering=any(role.engine.registers(role.args, role.options) for role in roles),
         schemes={mode: scheme for mode, scheme in schemes.items() if scheme != "http"},
         binding=binding,
-        discovery={
-            name: value for one in discovery for name, value in SERVICES[one.name].discovery(one.url).items()
-        },
+        discovery=discovery_of(services, binding),
+        stores=stores_of(services, binding),
+        services={one.name: one.nodes for one in services if one.nodes},
+        terminal=tuple(one.name for one in services if one.nodes and one.wanted.section.terminal),
     )
 
 
@@ -169,16 +193,17 @@ def _topology(roles: list[Role], layout: Layout, per_node: int) -> Topology:
     )
 
 
-def _points(configuration: Configuration, benchmark: Benchmark, options: Section) -> tuple[PlannedPoint, ...]:
+def _points(configuration: Configuration) -> tuple[PlannedPoint, ...]:
     """The benchmark's loads, each with the identity of its numbers; a load given twice is one point."""
     points = {}
-    for load in benchmark.loads(options):
-        identity = digest(configuration.deployment_digest, benchmark.name, load.model_dump(mode="json"))
+    section = configuration.recipe.benchmark
+    before = canonical(configuration.deployment_digest), canonical(section.type)
+    for load, text in asked(section).loads:
         points[load.id] = PlannedPoint(
             id=load.id,
             concurrency=load.concurrency,
             request_rate=load.request_rate,
             repeat=load.repeat,
-            digest=identity,
+            digest=digest_of(*before, text),
         )
     return tuple(points.values())

@@ -2,66 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from servesweep.plan.plan import PlannedService
-from servesweep.recipe.problems import KeyPath, Problem, nearest
+from servesweep.engines.mooncake import store_of
+from servesweep.plan.roles import Role
+from servesweep.recipe.problems import KeyPath
 from servesweep.recipe.recipe import Recipe
-from servesweep.recipe.services import ServiceSection
+from servesweep.recipe.section import Section
+from servesweep.recipe.services import Per, ServicePlacement, ServiceSection, Start
+from servesweep.recipe.validation import read_section
 from servesweep.recipe.variants import Variant
+from servesweep.services import SERVICES
+from servesweep.services.service import Service, SharedService
 
-TYPES = (
-    "generic", "etcd", "nats", "mooncake-master", "mooncake-donor", "mooncake-store", "dcgm-exporter",
-    "node-exporter", "process-exporter", "lmcache-server", "ray", "gms",
-)  # fmt: skip
-EXPORTERS = ("dcgm-exporter", "node-exporter", "process-exporter")
+TYPES = tuple(SERVICES)
 DISCOVERY = ("etcd", "nats")
 MOONCAKE = frozenset({"mooncake-master", "mooncake-donor", "mooncake-store"})
+# The KV connector whose workers talk to a server on their own node.
+CONNECTOR = "lmcache-mp"
 
 
-def services_of(recipe: Recipe, frontend: str, options: Mapping[str, object]) -> list[PlannedService]:
-    """Declared services that are on, in order, after the implied ones that no declaration takes over.
+@dataclass(frozen=True)
+class Wanted:
+    """One service that is on: its declaration, and the place of that in the recipe; None: it is implied."""
 
-    `options` are engine-wide options by name, of all engines together.
+    section: ServiceSection
+    index: int | None = None
+
+    @property
+    def kind(self) -> Service:
+        """Its type."""
+        return SERVICES[self.section.type]
+
+    @property
+    def path(self) -> KeyPath:
+        """Where the recipe declares it, or what made it necessary, does."""
+        return ("services",) if self.index is None else ("services", self.index)
+
+    @property
+    def pool(self) -> str | None:
+        """The pool on whose nodes it stands: its own, or another's."""
+        if self.section.nodes:
+            return self.section.name
+        return self.section.placement.pool if self.section.placement else None
+
+    @property
+    def place(self) -> str:
+        """The word for its nodes where it has no pool."""
+        return "workers" if self.section.nodes else self.section.place or self.kind.place
+
+    @property
+    def per(self) -> Per:
+        """One instance a node, or a worker."""
+        said = self.section.placement.per if self.section.placement else None
+        return said or ("node" if self.pool else self.kind.per)
+
+    @property
+    def start(self) -> Start:
+        """When it is started."""
+        return self.section.start or self.kind.start
+
+    @property
+    def critical(self) -> bool:
+        """Whether its failure ends the run."""
+        return self.kind.critical if self.section.critical is None else self.section.critical
+
+    @property
+    def url_elsewhere(self) -> str | None:
+        """Where it is reached when it runs elsewhere."""
+        external, kind = self.section.external, self.kind
+        return kind.external_url(external) if external and isinstance(kind, SharedService) else None
+
+    def options(self, variant: Variant) -> Section:
+        """The type's own options.
+
+        Raises:
+            RecipeError: for wrong ones.
+        """
+        return read_section(self.kind.Options, self.section.options, variant, (*self.path, "options"))
+
+
+def services_of(recipe: Recipe, frontend: str, roles: list[Role]) -> list[Wanted]:
+    """Every service that is on, in the order of start within a phase: implied ones before the others.
+
+    A declared one takes the place of the implied one of its name.
     """
-    declared = {service.name: service for service in recipe.services}
-    implied = [
-        PlannedService(name=name, type=name, implied=True, place="infra" if name in DISCOVERY else "workers")
-        for name in _implied(recipe, frontend, options)
-        if name not in declared
-    ]
-    return implied + [_planned(service) for service in recipe.services if service.enabled]
+    declared = {section.name: Wanted(section, at) for at, section in enumerate(recipe.services)}
+    implied = {section.name: Wanted(section) for section in _implied(recipe, frontend, roles)}
+    first = [declared.get(name, one) for name, one in implied.items()]
+    rest = [one for name, one in declared.items() if name not in implied]
+    return [one for one in (*first, *rest) if one.section.enabled]
 
 
-def _planned(service: ServiceSection) -> PlannedService:
-    default = "infra" if service.type in DISCOVERY else "workers" if service.type in EXPORTERS else "head"
-    placement = service.placement
-    place = (placement.pool or placement.node) if placement else None
-    return PlannedService(
-        name=service.name,
-        type=service.type,
-        nodes=service.nodes or 0,
-        place=place or (service.name if service.nodes else default),
-        external=service.external,
-    )
-
-
-def _implied(recipe: Recipe, frontend: str, options: Mapping[str, object]) -> list[str]:
-    names = []
+def _implied(recipe: Recipe, frontend: str, roles: list[Role]) -> Iterator[ServiceSection]:
     if frontend == "dynamo":
-        names.append("etcd")
+        yield _section("etcd")
         if recipe.dynamo.needs_nats:
-            names.append("nats")
-    if recipe.observability.tachometer and recipe.observability.tachometer.enabled:
-        names += EXPORTERS
-    elif recipe.telemetry.enabled:
-        names.append("dcgm-exporter")
-    if options.get("failover"):
-        names.append("gms")
-    if options.get("connector") == "lmcache-mp":
-        names.append("lmcache-server")
-    return names
+            yield _section("nats")
+    failover = next((found for role in roles if (found := getattr(role.options, "failover", None))), None)
+    if failover:
+        yield _section("gms", options={"shared_dir": failover.shared_dir})
+    store = next((found for role in roles if (found := store_of(role.options))), None)
+    if store:
+        config = getattr(store, "store_config", {})
+        yield _section(
+            "mooncake-master",
+            container=store.container,
+            args=store.master_extra_args,
+            options={"store_config": config} if config else {},
+        )
+    caching = [role.mode for role in roles if getattr(role.options, "connector", None) == CONNECTOR]
+    if caching and not any(one.type == "lmcache-server" for one in recipe.services):
+        place = caching[0] if len(caching) == 1 else "workers"
+        yield _section("lmcache-server", placement=ServicePlacement(node=place))
+    yield from _exporters(recipe)
+
+
+def _exporters(recipe: Recipe) -> Iterator[ServiceSection]:
+    exporter = recipe.telemetry.dcgm_exporter if recipe.telemetry.enabled else None
+    if exporter is not None:
+        yield _section(
+            "dcgm-exporter",
+            container=exporter.container_image,
+            command=tuple(word.replace("{port}", str(exporter.port)) for word in exporter.command),
+            options={"port": exporter.port, "collect_interval_ms": recipe.telemetry.collect_interval_ms},
+        )
+    elif recipe.observability.scrapes:
+        scraper = recipe.observability.tachometer
+        often = {"collect_interval_ms": scraper.collect_interval_ms} if scraper else {}
+        yield _section("dcgm-exporter", options=often)
+    if recipe.observability.scrapes:
+        yield _section("node-exporter")
+        yield _section("process-exporter")
+
+
+def _section(name: str, **said: Any) -> ServiceSection:
+    return ServiceSection(name=name, type=name, **said)
 
 
 def pools(recipe: Recipe) -> dict[str, int]:
@@ -70,56 +148,6 @@ def pools(recipe: Recipe) -> dict[str, int]:
 
 
 def discovery_spot(recipe: Recipe) -> Literal["head", "dedicated"]:
-    """Whether etcd and NATS have a node of their own."""
-    own = [s for s in recipe.services if s.enabled and s.type in DISCOVERY and s.place == "dedicated"]
-    return "dedicated" if own else "head"
-
-
-def service_problems(recipe: Recipe, frontend: str, variant: Variant) -> list[Problem]:
-    """Faults that only several services, or a service and its recipe, show together."""
-    problems = []
-    owners = pools(recipe)
-    seen: set[str] = set()
-    for index, service in enumerate(recipe.services):
-        at: KeyPath = ("services", index)
-        for key, message in _faults(service, owners, recipe, frontend):
-            problems.append(variant.problem((*at, key), message))
-        if service.name in seen:
-            problems.append(variant.problem((*at, "name"), f"there are two services {service.name!r}"))
-        seen.add(service.name)
-    own = {s.type: s.place == "dedicated" for s in recipe.services if s.enabled and s.type in DISCOVERY}
-    if len(set(own.values())) > 1:
-        message = "etcd and nats share the node of the discovery plane: say dedicated on both or on neither"
-        problems.append(variant.problem(("services",), message))
-    return problems
-
-
-def _faults(
-    service: ServiceSection, owners: Mapping[str, int], recipe: Recipe, frontend: str
-) -> list[tuple[str, str]]:
-    faults = []
-    if service.type not in TYPES:
-        guess = nearest(service.type, TYPES)
-        hint = f"did you mean {guess}?" if guess else f"there are: {', '.join(TYPES)}"
-        faults.append(("type", f"unknown service type {service.type!r}; {hint}"))
-    placement = service.placement
-    if placement and placement.pool and placement.pool not in owners:
-        known = ", ".join(owners) or "no service owns nodes"
-        faults.append(("placement", f"there is no pool {placement.pool!r}; there are: {known}"))
-    if placement and placement.node in ("prefill", "decode", "agg"):
-        modes = [mode for mode, _ in recipe.roles.items()] if recipe.roles else []
-        if placement.node not in modes:
-            faults.append(("placement", f"there is no role {placement.node} in this recipe"))
-    if placement and placement.node == "dedicated" and service.type not in DISCOVERY:
-        faults.append(
-            ("placement", "dedicated is for etcd and nats: a service with nodes of its own says `nodes`")
-        )
-    if service.name in DISCOVERY and service.type != service.name:
-        faults.append(("type", f"a service named {service.name} is of the type {service.name}"))
-    if service.type == "etcd" and not service.enabled and frontend == "dynamo":
-        faults.append(("enabled", "Dynamo needs etcd: name another one as external, or leave it on"))
-    if service.terminal and recipe.benchmark.type != "manual":
-        faults.append(
-            ("terminal", "a terminal service ends the job, so nothing else may: say benchmark.type: manual")
-        )
-    return faults
+    """Whether the services that all others look for have a node of their own."""
+    own = [s for s in recipe.services if s.enabled and s.place == "dedicated" and s.external is None]
+    return "dedicated" if any(isinstance(SERVICES.get(s.type), SharedService) for s in own) else "head"

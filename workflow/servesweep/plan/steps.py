@@ -1,84 +1,24 @@
-"""The steps of a plan: services, workers in the order of their ranks, frontends, nginx before them."""
+"""The steps of a plan: workers in the order of their ranks, frontends, nginx before them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from servesweep.engines.engine import WorkerSpec
 from servesweep.frontends.frontend import Frontend
 from servesweep.frontends.nginx import nginx
+from servesweep.plan.environment import preset, said_of_worker
 from servesweep.plan.plan import Step
 from servesweep.plan.profiling import profiled
 from servesweep.plan.replicas import around
 from servesweep.plan.roles import Role
-from servesweep.plan.services import services_of
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.recipe import Recipe
-from servesweep.recipe.section import Section
-from servesweep.recipe.validation import read_section
-from servesweep.recipe.variants import Variant
-from servesweep.services import SERVICES
-from servesweep.topology.deployment import Binding, Command, Deployment, step_name, uneven
+from servesweep.topology.deployment import Command, Deployment, step_name, uneven
 from servesweep.topology.shapes import ProcessPlace
 
 NUMA_NODE_0 = ("numactl", "--cpunodebind=0", "--membind=0")
-
-
-@dataclass(frozen=True)
-class Discovery:
-    """One service of the discovery plane: where it is reached, and how it is started, if it is."""
-
-    name: str
-    url: str
-    starts: bool
-    options: Section | None = None
-
-
-def discovery_of(
-    recipe: Recipe, section: FrontendSection, variant: Variant, infra: str, binding: Binding
-) -> list[Discovery]:
-    """The services that the plan itself can start and find, in the order of their start.
-
-    Raises:
-        RecipeError: for wrong options of a declared one.
-    """
-    declared = {one.name: (index, one) for index, one in enumerate(recipe.services)}
-    found = []
-    for planned in services_of(recipe, section.type, {}):
-        service = SERVICES.get(planned.type)
-        if service is None:
-            continue
-        options = None
-        if planned.name in declared:
-            index, one = declared[planned.name]
-            options = read_section(service.Options, one.options, variant, ("services", index, "options"))
-        own = planned.external is None
-        url = service.url(infra, binding) if own else service.external_url(planned.external or "")
-        found.append(Discovery(planned.type, url, own, options))
-    return found
-
-
-def service_steps(
-    recipe: Recipe, cluster: Cluster, found: list[Discovery], deployment: Deployment
-) -> Iterator[Step]:
-    """The discovery plane on its node."""
-    images = {one.name: one.container for one in recipe.services}
-    for one in found:
-        if not one.starts:
-            continue
-        service = SERVICES[one.name]
-        yield Step(
-            name=one.name,
-            kind="service",
-            node=deployment.infra,
-            command=service.command(deployment.infra, deployment.binding, one.options),
-            probe=service.probe(),
-            image=_image(images.get(one.name) or recipe.model.container, cluster),
-            srun_options={**cluster.srun_options, **recipe.srun_options},
-            log=f"service_{one.name}.out",
-        )
 
 
 def worker_steps(
@@ -86,7 +26,8 @@ def worker_steps(
 ) -> Iterator[Step]:
     """A step a process; of an engine whose ranks one launch starts, a step a worker."""
     by_mode = {role.mode: role for role in roles}
-    for process in deployment.processes:
+    turns: dict[str, list[str]] = {}
+    for process in (one for first in deployment.processes for one in deployment.engines(first)):
         role = by_mode[process.mode]
         ranks = deployment.ranks(process)
         if role.engine.one_step and not process.is_leader:
@@ -102,12 +43,15 @@ def worker_steps(
             mode=process.mode,
             index=process.index,
             rank=process.rank,
+            engine=process.engine,
             node=process.node,
             nodes=process.worker_nodes if whole and len(process.worker_nodes) > 1 else (),
             tasks=sum(len(rank.gpus) for rank in ranks) if whole else 1,
+            shares=tuple(len(rank.gpus) for rank in ranks) if whole and len(ranks) > 1 else (),
             gpus=process.gpus,
             command=_worker_command(recipe, cluster, role, process, deployment),
             probe=role.engine.probe(process, role.options, deployment),
+            after=_earlier(process, role, turns),
             critical=role.critical,
             image=_image(role.container, cluster),
             srun_options={**srun, **recipe.srun_options, **role.srun_options},
@@ -115,11 +59,24 @@ def worker_steps(
         )
 
 
+def _earlier(process: ProcessPlace, role: Role, turns: dict[str, list[str]]) -> tuple[str, ...]:
+    """The workers that lead on the same node and are ready before this one starts; `turns` grows by it."""
+    size = role.engine.together(role.options)
+    if not size:
+        return ()
+    names = turns.setdefault(process.node, [])
+    batch = len(names) // size
+    names.append(step_name(process))
+    return tuple(names[(batch - 1) * size : batch * size]) if batch else ()
+
+
 def _worker_command(
     recipe: Recipe, cluster: Cluster, role: Role, process: ProcessPlace, deployment: Deployment
 ) -> Command:
     """The engine's command; the user's environment wins over its defaults, and the plan's ports over both."""
-    said = {**cluster.environment, **role.env, **recipe.environment}
+    # A launch over several nodes has one environment for all of them.
+    node = None if role.engine.one_step and len(process.worker_nodes) > 1 else process.node
+    said = said_of_worker(recipe, cluster, role.env, node, deployment)
     devices = _devices(role, process, deployment)
     if role.framework_args is not None:
         words = role.framework_args
@@ -128,10 +85,12 @@ def _worker_command(
         command = role.engine.replica(process, words, role.options, deployment)
         command = around(command, role, process, deployment, cluster)
         return command.model_copy(update={"env": {**command.env, **said, **devices}})
-    spec = WorkerSpec(role.args, role.options, role.extra_args, role.kv_events)
+    observed, sidecar = recipe.observability.enabled, recipe.dynamo if role.sidecar else None
+    spec = WorkerSpec(role.args, role.options, role.extra_args, role.kv_events, observed, sidecar)
     command = role.engine.command(process, spec, deployment)
     head = {"HEAD_NODE_IP": deployment.address(deployment.head)}
-    command = command.model_copy(update={"env": {**head, **command.env, **said}})
+    traced = preset(recipe.observability, process.mode, deployment)
+    command = command.model_copy(update={"env": {**head, **command.env, **traced, **said}})
     command = profiled(command, recipe.profiling, role.engine, process, deployment)
     env = {**command.env, **devices, **role.engine.environment(process, spec, deployment)}
     return command.model_copy(update={"env": env})
@@ -141,7 +100,8 @@ def _devices(role: Role, process: ProcessPlace, deployment: Deployment) -> dict[
     """The variable of visible GPUs, where a process has not all of its node and is not told otherwise."""
     # Where one launch has different GPUs on each node, the command sorts that out by itself.
     sorts = role.engine.one_step and uneven(deployment.ranks(process))
-    if sorts or role.engine.pins_devices(role.options) or len(process.gpus) >= deployment.gpus_per_node:
+    told = role.engine.pins_devices(role.options) and not role.sidecar
+    if sorts or told or len(process.gpus) >= deployment.gpus_per_node:
         return {}
     return {deployment.visible_devices: ",".join(map(str, process.gpus))}
 
@@ -150,7 +110,8 @@ def _worker_log(process: ProcessPlace, deployment: Deployment) -> str:
     """`<host>_<mode>_w<i>.out`; further processes of the worker on the same node add their rank."""
     twins = [p for p in deployment.ranks(process) if p.node == process.node]
     rank = f"_r{process.rank}" if len(twins) > 1 else ""
-    return f"{{host}}_{process.mode}_w{process.index}{rank}.out"
+    engine = f"_e{process.engine}" if process.engine else ""
+    return f"{{host}}_{process.mode}_w{process.index}{rank}{engine}.out"
 
 
 def frontend_steps(
@@ -173,11 +134,12 @@ def frontend_steps(
             command=nginx(deployment, section, raise_ulimit=raised),
             probe=frontend.probe(deployment.public_port),
             image=_image(section.nginx_container, cluster),
-            srun_options={**srun, "container-remap-root": ""},
+            srun_options={**srun, **({"container-remap-root": ""} if deployment.log_mount else {})},
             log="{host}_nginx.out",
         )
     needed = {key: value for role in roles for key, value in role.engine.frontend_step_options.items()}
-    said = {**cluster.environment, **recipe.environment, **section.env}
+    traced = preset(recipe.observability, "frontend", deployment)
+    said = {**traced, **cluster.environment, **recipe.environment, **section.env}
     for number, one in enumerate(deployment.frontends):
         command = frontend.command(deployment, section, one.port)
         if command is None:

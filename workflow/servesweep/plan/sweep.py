@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import glob
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,11 +16,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from servesweep.benchmarks import BENCHMARKS
+from servesweep.migration.mixed import in_v2_words
+from servesweep.plan.asked import asked
 from servesweep.plan.configuration import (
     Configuration,
     configuration_id,
     digests,
+    facts_of,
 )
+from servesweep.plan.containers import setup_script_of
 from servesweep.plan.judging import plan_configuration
 from servesweep.plan.plan import Plan
 from servesweep.recipe.cluster import Cluster
@@ -97,14 +102,16 @@ def read_recipe_file(
     Raises:
         RecipeError: with every problem of every variant.
     """
-    document = _without_lock(load(recipe.path))
-    settings = tuple(settings)
+    document, notes = in_v2_words(load(recipe.path))
+    document = _without_lock(document)
+    settings, facts = tuple(settings), facts_of(cluster)
     variants = select(document, recipe.selector) if recipe.selector else expand(document)
     planned: list[tuple[Configuration, Plan]] = []
     problems: list[Problem] = []
     for variant in variants:
+        variant = replace(variant, notes=(*notes, *variant.notes)) if notes else variant
         try:
-            configuration = _configuration(recipe, _with_settings(variant, settings), cluster, root)
+            configuration = _configuration(recipe, _with_settings(variant, settings), cluster, facts, root)
             planned.append((configuration, plan_configuration(configuration, tuple(settings))))
         except RecipeError as error:
             problems += [_where_it_was_set(problem, settings) for problem in error.problems]
@@ -140,7 +147,7 @@ def read_sweep(
 def rare_collections() -> Iterator[None]:
     """Plans hold no cycles: looking for some in thousands of them would take a fifth of the time."""
     before = gc.get_threshold()
-    gc.set_threshold(200_000, *before[1:])
+    gc.set_threshold(2_000_000, *before[1:])
     try:
         yield
     finally:
@@ -183,10 +190,12 @@ def _where_it_was_set(problem: Problem, settings: Iterable[str]) -> Problem:
     return problem
 
 
-def _configuration(recipe: RecipeFile, variant: Variant, cluster: Cluster, root: Path) -> Configuration:
+def _configuration(
+    recipe: RecipeFile, variant: Variant, cluster: Cluster, facts: Mapping[str, Any], root: Path
+) -> Configuration:
     model = _with_site_defaults(read_recipe(variant), cluster)
     files = _named_files(model)
-    own, deployment = digests(model, cluster, files)
+    own, deployment = digests(model, cluster, facts, files)
     return Configuration(
         id=configuration_id(recipe.path, root, variant.suffix),
         recipe_file=recipe.path,
@@ -207,14 +216,13 @@ def _with_site_defaults(recipe: Recipe, cluster: Cluster) -> Recipe:
 
 def _named_files(recipe: Recipe) -> dict[str, str]:
     """Digests of the files that the recipe names; wrong options are told when the plan is rendered."""
+    script = setup_script_of(recipe)
+    found = [script] if script else []
     benchmark = BENCHMARKS.get(recipe.benchmark.type)
-    if benchmark is None:
-        return {}
-    try:
-        options = benchmark.Options.model_validate(dict(recipe.benchmark.options))
-    except ValidationError:
-        return {}
-    return {path: file_digest(path) for path in benchmark.files(options)}
+    if benchmark is not None:
+        with contextlib.suppress(ValidationError):
+            found += benchmark.files(asked(recipe.benchmark).options)
+    return {path: file_digest(path) for path in found}
 
 
 @cache

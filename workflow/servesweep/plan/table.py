@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from servesweep.plan.configuration import configuration_id
-from servesweep.plan.plan import Plan, read_plan
+from servesweep.plan.plan import Plan, PlanError, read_plan
 from servesweep.plan.preflight import preflight
 from servesweep.plan.sweep import RecipeFile, find_recipes, read_cluster, read_recipe_file, read_sweep
 from servesweep.recipe.cluster import Cluster
@@ -26,7 +26,8 @@ class Wildcards(Protocol):
     recipe: str
 
 
-@dataclass
+# Without `repr`: Snakemake prints the methods that it is given, and so their table, with all of its plans.
+@dataclass(repr=False)
 class SweepTable:
     """The configurations of a sweep, by id, and the recipe files they come from."""
 
@@ -55,8 +56,14 @@ class SweepTable:
         return table
 
     def plan(self, configuration: str) -> Plan:
-        """The plan of one configuration."""
+        """The plan of one configuration.
+
+        Raises:
+            PlanError: for one that is not in the sweep, or inside a job has no plan.
+        """
         if configuration not in self.plans:
+            if self.recipes:
+                raise PlanError(f"{configuration} is no configuration of the recipes that are named")
             self.plans[configuration] = read_plan(RESULTS / configuration / "plan.json")
         return self.plans[configuration]
 
@@ -67,13 +74,15 @@ class SweepTable:
     def request(self, name: str) -> Callable[[Wildcards], Any]:
         """A function from wildcards to one resource of the Slurm request."""
 
-        def resource(wildcards: Wildcards) -> Any:
-            value = getattr(self.plan(wildcards.configuration).slurm, name)
-            # Without a value the executor would use the profile's; an empty one of these it would pass on.
-            unset = {"mem_mb": 0, "constraint": None, "qos": None, "gres": None}
-            return value if value is not None else unset.get(name, "")
+        return lambda wildcards: _asked(self.plan(wildcards.configuration), name)
 
-        return resource
+    def resource(self, name: str) -> Any:
+        """What the rule says for a resource: the value where the whole sweep asks the same, else a function.
+
+        Snakemake inspects every function again for every job, which takes longer than all else of it.
+        """
+        values = {_asked(plan, name) for plan in self.plans.values()}
+        return values.pop() if len(values) == 1 else self.request(name)
 
     def recipe_file(self, wildcards: Wildcards) -> str:
         """The file of a recipe."""
@@ -107,6 +116,14 @@ class SweepTable:
     def validated(self, recipe: str) -> Path:
         """Validation record of a recipe."""
         return RESULTS / ".validated" / f"{recipe}.json"
+
+
+def _asked(plan: Plan, name: str) -> Any:
+    """One resource of a plan's Slurm request."""
+    value = getattr(plan.slurm, name)
+    # Without a value the executor would use the profile's; an empty one of these it would pass on.
+    unset = {"mem_mb": 0, "constraint": None, "qos": None, "gres": None}
+    return value if value is not None else unset.get(name, "")
 
 
 def write_sweep_list(table: SweepTable) -> str:

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 from servesweep.recipe.section import Section
-from servesweep.services.service import Service
-from servesweep.topology.deployment import Binding, Command, Probe
+from servesweep.services.instance import Instance
+from servesweep.services.service import SharedService
+from servesweep.topology.deployment import Binding, Command, Probe, Readiness
 from servesweep.topology.ports import ETCD_CLIENT, ETCD_PEER
 
+# The first start of a container may have to fetch its image.
+PATIENCE_SECONDS = 300
 
-class Etcd(Service):
+
+class Etcd(SharedService):
     """One member, its data on the node's own disk: it lives as long as the allocation."""
 
     name = "etcd"
+    start = "infra"
 
-    def command(self, node: str, binding: Binding, options: Section | None = None) -> Command:
+    def command(self, instance: Instance, options: Section) -> Command:
         """Render a single-member etcd that is reachable from the other nodes."""
-        address = binding.addresses[node]
+        address = instance.address
         peer = f"http://{address}:{ETCD_PEER}"
-        words = ["etcd", "--name", "servesweep", "--data-dir", f"{binding.scratch}/etcd"]
+        data = f"{instance.deployment.binding.scratch}/etcd"
+        words = ["etcd", "--name", "servesweep", "--data-dir", data]
         words += ["--listen-client-urls", f"http://0.0.0.0:{ETCD_CLIENT}"]
         words += ["--advertise-client-urls", f"http://{address}:{ETCD_CLIENT}"]
         words += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
         return Command(argv=(*words, "--initial-cluster", f"servesweep={peer}"))
 
-    def probe(self) -> Probe:
+    def readiness(self, instance: Instance, options: Section) -> Readiness:
         """Its own health endpoint."""
-        return Probe(kind="http", port=ETCD_CLIENT)
+        return Readiness(probes=(Probe(kind="http", port=ETCD_CLIENT),), timeout_seconds=PATIENCE_SECONDS)
+
+    def ports(self, instance: Instance, options: Section) -> tuple[int, ...]:
+        """For clients and for peers."""
+        return (ETCD_CLIENT, ETCD_PEER)
 
     def url(self, node: str, binding: Binding) -> str:
         """The client URL."""

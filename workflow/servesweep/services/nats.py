@@ -5,8 +5,10 @@ from __future__ import annotations
 from pydantic import Field
 
 from servesweep.recipe.section import Section
-from servesweep.services.service import Service
-from servesweep.topology.deployment import Binding, Command, Probe
+from servesweep.services.etcd import PATIENCE_SECONDS
+from servesweep.services.instance import Instance
+from servesweep.services.service import SharedService
+from servesweep.topology.deployment import Binding, Command, Probe, Readiness
 from servesweep.topology.ports import NATS
 
 MEGABYTE = 1024 * 1024
@@ -20,25 +22,29 @@ class NatsOptions(Section):
     )
 
 
-class Nats(Service):
+class Nats(SharedService):
     """One server with JetStream, its data on the node's own disk."""
 
     name = "nats"
     scheme = "nats"
+    start = "infra"
     Options = NatsOptions
 
-    def command(self, node: str, binding: Binding, options: Section | None = None) -> Command:
+    def command(self, instance: Instance, options: Section) -> Command:
         """Render the server; the size of messages can only be told by a file."""
-        words = ["nats-server", "-js", "-sd", f"{binding.scratch}/nats", "-p", str(NATS)]
-        if not isinstance(options, NatsOptions) or options.max_payload_mb is None:
-            return Command(argv=tuple(words))
-        file = f"{binding.logs}/nats.conf"
+        assert isinstance(options, NatsOptions)
+        place = instance.deployment
+        words = ("nats-server", "-js", "-sd", f"{place.binding.scratch}/nats", "-p", str(NATS))
+        if options.max_payload_mb is None:
+            return Command(argv=words)
         text = f"max_payload: {options.max_payload_mb * MEGABYTE}\n"
-        return Command(argv=(*words, "-c", file), files={file: text})
+        return Command(
+            argv=(*words, "-c", f"{place.logs}/nats.conf"), files={f"{place.binding.logs}/nats.conf": text}
+        )
 
-    def probe(self) -> Probe:
+    def readiness(self, instance: Instance, options: Section) -> Readiness:
         """Whether its client port accepts."""
-        return Probe(kind="tcp", port=NATS)
+        return Readiness(probes=(Probe(kind="tcp", port=NATS),), timeout_seconds=PATIENCE_SECONDS)
 
     def url(self, node: str, binding: Binding) -> str:
         """The client URL."""

@@ -1,0 +1,86 @@
+"""`ray`: one Ray cluster over the nodes of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from servesweep.recipe.recipe import Recipe
+from servesweep.recipe.section import Section
+from servesweep.recipe.services import ServiceSection
+from servesweep.services.instance import Instance
+from servesweep.services.service import Fault, Service
+from servesweep.topology.deployment import Command, Probe, Readiness
+from servesweep.topology.ports import RAY, RAY_DASHBOARD
+
+# The first `ray start` of a container reads gigabytes of Python packages.
+PATIENCE_SECONDS = 600
+STARTED = "Ray runtime started"
+
+
+class RayOptions(Section):
+    """Ports and size of the cluster."""
+
+    port: int = Field(default=RAY, ge=1, le=65535, description="Port of the head, which the others join.")
+    dashboard_port: int = Field(
+        default=RAY_DASHBOARD, ge=1, le=65535, description="Port of the dashboard, where jobs are submitted."
+    )
+    num_gpus: int | None = Field(
+        default=None, ge=0, description="GPUs of each node that Ray may use; default: all."
+    )
+
+
+class Ray(Service):
+    """The first instance is the head, the others join it; jobs are submitted to its dashboard.
+
+    Commands and gates as in srt-slurm: https://github.com/NVIDIA/srt-slurm, `services/ray.py`; the dashboard
+    comes with `ray[default]`.
+    """
+
+    name = "ray"
+    Options = RayOptions
+    place = "workers"
+    places = frozenset({"workers", "head", "all"})
+
+    def command(self, instance: Instance, options: Section) -> Command:
+        """Render `ray start` in the foreground, so that the step lives as long as its part of the cluster."""
+        assert isinstance(options, RayOptions)
+        gpus = instance.deployment.gpus_per_node if options.num_gpus is None else options.num_gpus
+        words = ["ray", "start", f"--node-ip-address={instance.address}", f"--num-gpus={gpus}"]
+        words += ["--disable-usage-stats", "--block"]
+        if instance.index:
+            words.append(f"--address={instance.first}:{options.port}")
+        else:
+            words += ["--head", f"--port={options.port}", "--dashboard-host=0.0.0.0"]
+            words.append(f"--dashboard-port={options.dashboard_port}")
+        env = {
+            instance.deployment.visible_devices: ",".join(map(str, range(gpus))),
+            # A trainer that moves its state to host memory would be killed for it.
+            "RAY_memory_monitor_refresh_ms": "0",
+        }
+        return Command(argv=tuple(words), env=env)
+
+    def readiness(self, instance: Instance, options: Section) -> Readiness:
+        """The head by its dashboard, the others by their log; the last by the head's list of nodes too."""
+        assert isinstance(options, RayOptions)
+        port, head = options.dashboard_port, instance.nodes[0]
+        if instance.index == 0:
+            probe = Probe(kind="http", port=port, path="/api/version")
+            return Readiness(probes=(probe,), timeout_seconds=PATIENCE_SECONDS)
+        members: tuple[Probe, ...] = ()
+        if instance.index == len(instance.nodes) - 1:
+            alive = rf'(?s)(?:"state":\s*"ALIVE".*?){{{len(instance.nodes)}}}'
+            members = (Probe(kind="http", port=port, path="/nodes?view=summary", body=alive, node=head),)
+        return Readiness(probes=members, log=STARTED, timeout_seconds=PATIENCE_SECONDS)
+
+    def ports(self, instance: Instance, options: Section) -> tuple[int, ...]:
+        """Those of the head; the others take free ones."""
+        assert isinstance(options, RayOptions)
+        return () if instance.index else (options.port, options.dashboard_port)
+
+    def refusals(self, section: ServiceSection, recipe: Recipe) -> Iterator[Fault]:
+        """The commands are its own."""
+        yield from super().refusals(section, recipe)
+        if section.command:
+            yield "command", "ray has a command for its head and one for the others: say args or options"
