@@ -225,6 +225,15 @@ class Sweep:
         # JSON is YAML.
         self.project.write(f"config/recipes/{name}.yaml", json.dumps(recipe, indent=1))
 
+    def on_path(self, directory: Path) -> None:
+        """Let the programs of a directory be found first, on the nodes too: Slurm passes the path on."""
+        self.project.environment["PATH"] = f"{directory}{os.pathsep}{os.environ['PATH']}"
+
+    def log(self, configuration: str) -> str:
+        """What a run said; empty where it has not begun."""
+        path = self.project.root / "results" / configuration / "run.log"
+        return path.read_text() if path.exists() else ""
+
     def words(self) -> list[str]:
         """What is typed after `snakemake`."""
         return ["--profile", "cluster", "--config", "recipes=config/recipes"]

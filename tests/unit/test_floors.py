@@ -19,7 +19,7 @@ FLOORS = (
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 # They know files and URLs only, and nobody but the command line and those named here knows them.
-BESIDE = {"loadgen", "report", "simulator"}
+BESIDE = {"loadgen", "report", "simulator", "status"}
 ROOMS = set(FLOOR) | BESIDE
 ALLOWED = {("benchmarks", "servesweep.loadgen.spec")}
 
@@ -92,6 +92,7 @@ def test_every_room_has_its_floor() -> None:
         ("evidence", "from servesweep import runtime", "evidence imports servesweep.runtime"),
         ("plan", "def f():\n    from servesweep.evidence.files import RunFiles", "x.py:2: plan imports"),
         ("report", "from servesweep.evidence.files import RunFiles", "report may not know evidence"),
+        ("status", "from servesweep.plan.plan import Plan", "status may not know plan"),
         ("runtime", "from servesweep.loadgen.spec import LoadSpec", "runtime may not know loadgen"),
         ("benchmarks", "from servesweep.loadgen.measure import measure", "benchmarks may not know loadgen"),
         ("cli", "from snakemake.utils import min_version", "x.py:1: the package never imports snakemake"),

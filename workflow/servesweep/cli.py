@@ -13,6 +13,7 @@ import click
 from servesweep import __version__
 from servesweep.evidence.files import RunFiles, keep_plan, sentence, write_atomically
 from servesweep.migration.command import migrate
+from servesweep.status.command import status
 
 
 class _Sentences(click.Group):
@@ -216,6 +217,7 @@ def report(results: Path, sweep: Path | None, snakemake_log: Path | None) -> Non
 
 
 main.add_command(migrate)
+main.add_command(status)
 
 
 class _Fault(click.ClickException):

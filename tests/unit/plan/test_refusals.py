@@ -18,10 +18,10 @@ SA = "benchmark: {type: sa-bench, isl: 8, osl: 8, concurrencies: 1}\n"
         ("engine: sglnag\n" + AGG, "4: engine: unknown engine 'sglnag'; did you mean sglang?"),
         ("engine: tgi\n" + AGG,
          "4: engine: unknown engine 'tgi';"
-         " there are: command, mocker, sglang, simulator, tilert, trtllm, vllm"),
+         " there are: atom, command, mocker, sglang, simulator, tilert, tokenspeed, trtllm, vllm"),
         ("engine: {type: mocker, speedup: 3}\n" + AGG,
          "4: engine.speedup: unknown key; did you mean speedup_ratio?"),
-        ("engine: {type: sglang, tp: 3}\n" + AGG, "4: engine.tp: unknown key; nothing can be set here"),
+        ("engine: {type: sglang, tp: 3}\n" + AGG, "4: engine.tp: unknown key; known here: mooncake_kv_store"),
         ("engine:\n  type: mocker\n  speedup_ratio: fast\n" + AGG,
          "6: engine.speedup_ratio: expected a number, got 'fast'"),
         ("engine: {type: mocker, block_size: }\n" + AGG,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from servesweep.plan.plan import Plan, plan_text
+from servesweep.plan.plan import Plan, PlanError, plan_text
 from servesweep.plan.preflight import preflight
 from servesweep.plan.sweep import RecipeFile, find_recipes, read_recipe_file, read_sweep
 from servesweep.plan.table import SweepTable, validate_recipe, write_sweep_list
@@ -217,6 +217,23 @@ def test_the_table_hands_requests_and_digests_to_the_rules() -> None:
     assert found.digests(wildcards(recipe="family")) == [
         f"{name}={found.plans[name].digest}" for name in ("family_a", "family_b")
     ]
+
+
+def test_a_resource_is_a_value_where_the_whole_sweep_asks_the_same() -> None:
+    found = table()
+    values = {name: found.resource(name) for name in ("nodes", "mem_mb", "slurm_account", "qos")}
+    assert values == {"nodes": 1, "mem_mb": 0, "slurm_account": "", "qos": None}
+    # This family has another number of GPUs, so each job is asked.
+    asked = found.resource("slurm_extra")
+    assert [asked(wildcards(configuration=name)) for name in ("family_b", "one")] == [
+        "--gpus-per-node=4",
+        "--gpus-per-node=8",
+    ]
+
+
+def test_a_configuration_outside_the_sweep_is_refused() -> None:
+    with pytest.raises(PlanError, match="other is no configuration of the recipes that are named"):
+        table().plan("other")
 
 
 def test_inside_a_job_only_the_jobs_own_plan_is_read() -> None:

@@ -16,16 +16,16 @@ AGG = "engine: sglang\nroles: {agg: {nodes: 1}}\n"
 @pytest.mark.parametrize(
     ("more", "feature"),
     [
-        ("setup_script: x.sh\n", "setup_script: a script before workers and frontends"),
-        ("host_setup: {commands: [a]}\n", "host_setup: commands on the bare nodes"),
         ("post_eval: {command: [a]}\n", "post_eval: a command after the load"),
-        ("observability: {enabled: true}\n", "observability: traces and metrics"),
+        ("observability: {enabled: true}\n", "observability.tachometer: scraping metrics"),
+        ("observability: {nsys: {capture_window: measured_workload}}\n",
+         "observability.nsys: tracing every process"),
         ("profiling: {type: torch, aggregated: {start_step: 1, stop_step: 2}}\n",
          "profiling.type: tracing the engines"),
         ("dynamo: {top_of_tree: true}\n", "dynamo.top_of_tree: building Dynamo"),
         ("reporting: {status: {endpoint: x}}\n", "reporting: telling others about the run"),
-        ("services: [{name: cache, command: [a]}]\n",
-         "services.cache: the declared service of the type generic"),
+        ("services: [{name: own, command: [a], source: {git: g, rev: v1}}]\n",
+         "services.own.source: fetching and building a service"),
         ("benchmark: gsm8k\n", "benchmark.type gsm8k: its client"),
     ],
 )  # fmt: skip
@@ -43,8 +43,12 @@ def test_a_feature_is_told_and_refused(plan: Planner, more: str, feature: str) -
     [
         ("engine: sglang\nroles: {agg: {nodes: 1, restart: always}}\n",
          "roles.agg.restart: relaunching a worker"),
-        ("engine: sglang\nroles: {agg: {nodes: 1}}\ndynamo: {sidecar: true}\n",
-         "roles.agg.sidecar: a sidecar beside each worker"),
+        ("engine: {type: vllm, failover: {}}\nroles: {agg: {nodes: 1}}\n", "engine.failover: standby engines"),
+        ("engine: {type: trtllm, sequential_node_start: 1}\nroles: {agg: {nodes: 1}}\n",
+         "engine.sequential_node_start: starting workers in turns"),
+        ("engine: {type: vllm, connector: moriio}\nroles: {prefill: {nodes: 1}, decode: {nodes: 1}}\n"
+         "frontend: {type: vllm-router, enable_multiple_frontends: false}\n",
+         "engine.connector moriio: workers that register with their router"),
         ("engine: sglang\nroles: {prefill: {nodes: 1}, decode: {nodes: 1}}\nresources: {het_jobs: true}\n",
          "resources.het_jobs: a heterogeneous job"),
     ],
@@ -53,8 +57,22 @@ def test_a_feature_of_workers_is_told(plan: Planner, body: str, feature: str) ->
     assert feature in plan(body).unsupported
 
 
-def test_containers_are_told(plan: Planner) -> None:
-    assert "container_runtime: steps in containers" in plan(AGG, container_runtime="pyxis").unsupported
+def test_ranks_of_one_launch_are_told_where_there_is_no_slurm(plan: Planner) -> None:
+    ranks = "engine: trtllm\nroles: {agg: {nodes: 1, gpus: 8}}\n"
+    feature = "engine trtllm: one launch over all ranks of a worker, without Slurm,"
+    assert feature in plan(ranks, launcher="local").unsupported
+    assert plan(ranks).unsupported == ()
+    alone = "engine: trtllm\nroles: {agg: {nodes: 1, gpus: 1}}\n"
+    assert plan(alone, launcher="local").unsupported == ()
+
+
+def test_what_of_a_model_or_of_dynamo_cannot_be_brought_to_the_nodes_is_told(plan: Planner) -> None:
+    head = "schema: 2\nname: demo\nmodel: {path: 'hf:org/m', precision: fp8, stage_dir: /nvme}\n"
+    assert "model.stage_dir: copying a model of the hub" in plan(AGG, head=head).unsupported
+    patched = AGG + "dynamo: {source: {git: g, rev: v1, patches: [p]}}\n"
+    feature = "dynamo.source.patches: patching the source"
+    assert feature in plan(patched, container_runtime="pyxis").unsupported
+    assert plan(patched).unsupported == ()
 
 
 def test_implied_services_are_told(plan: Planner) -> None:
@@ -62,7 +80,6 @@ def test_implied_services_are_told(plan: Planner) -> None:
     assert [service.name for service in found.services if service.implied] == [
         "etcd", "dcgm-exporter", "node-exporter", "process-exporter",
     ]  # fmt: skip
-    assert "services.node-exporter: the implied service of the type node-exporter" in found.unsupported
     assert next(s.on for s in found.services if s.name == "node-exporter") == ("n0",)
 
 
@@ -85,7 +102,8 @@ def test_site_defaults_fill_sections_that_a_recipe_does_not_have(plan: Planner) 
     site = {"default_health_check": {"max_attempts": 7}, "default_host_setup": {"commands": ["a"]}}
     found = plan(AGG, **site)
     assert found.resolved.health_check.max_attempts == 7
-    assert "host_setup: commands on the bare nodes" in found.unsupported
+    assert found.resolved.host_setup is not None
+    assert found.resolved.host_setup.commands == ("a",)
     own = plan(AGG + "health_check: {interval_seconds: 1}\n", **site)
     assert own.resolved.health_check.max_attempts == 180
 
@@ -122,7 +140,7 @@ def test_keys_of_a_cluster_file_without_effect_are_noted(plan: Planner) -> None:
         ("[{name: a, command: [x], placement: {node: decode}}]",
          "services[0].placement: there is no role decode in this recipe"),
         ("[{name: a, command: [x], placement: {node: dedicated}}]",
-         "services[0].placement: dedicated is for etcd and nats"),
+         "services[0].placement: dedicated is for etcd, nats and mooncake-master"),
         ("[{name: a, command: [x], terminal: true}]",
          "services[0].terminal: a terminal service ends the job"),
         ("[{name: etcd, command: [x]}]", "services[0].type: a service named etcd is of the type etcd"),

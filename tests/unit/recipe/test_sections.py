@@ -239,7 +239,7 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("frontend", "{placement: {node: first_decod}}", "frontend.placement.node",
      "expected head, first_decode or dedicated, got 'first_decod'; did you mean first_decode?"),
     ("frontend", "{placement: head}", "frontend.placement",
-     "expected a mapping with the keys node, got 'head'"),
+     "expected a mapping such as {node: head}, got 'head'"),
     ("benchmark", "[sa-bench]", "benchmark", "expected a name, or a mapping with `type`, got a list"),
     ("benchmark", "{type: 3}", "benchmark.type", 'expected text, got the number 3: write it in quotes, "3"'),
     ("benchmark", "{placement: {node: first}}", "benchmark.placement.node",
@@ -347,7 +347,7 @@ services:
     cpu_bind: none
     srun_options: {mem: 8G}
     source: {git: https://example.com/cache.git, rev: v1, path: server, sha: abc}
-    build_command: make
+    build_command: [make]
     build_timeout_seconds: 600
   - name: trainer
     nodes: 2

@@ -12,7 +12,9 @@ import yaml
 
 from servesweep import __version__
 from servesweep.evidence.files import RunFiles, write_atomically
+from servesweep.evidence.fingerprint import read_fingerprints
 from servesweep.evidence.points import read_json, why_open
+from servesweep.evidence.snapshot import SNAPSHOT
 from servesweep.plan.plan import Plan
 
 LOCK_VERSION = 2
@@ -58,10 +60,12 @@ def lock_section(files: RunFiles, plan: Plan) -> dict[str, Any]:
             "num_nodes": plan.topology.total_nodes,
             "gpus_per_node": plan.topology.gpus_per_node,
         },
+        "topology": plan.topology.model_dump(mode="json"),
         "resolved": {"model_path": plan.deployment.model_path, "log_dir": str(files.logs)},
         "settings": list(plan.settings),
         "notes": list(plan.notes),
-        "resource_snapshot": read_json(files.logs / "resource_snapshot.json") or None,
+        "resource_snapshot": read_json(files.logs / SNAPSHOT) or None,
+        "fingerprints": read_fingerprints(files.logs),
         "failure": read_json(files.failure).get("message"),
         "results": {point.id: _result(files, plan, point.id) for point in plan.points},
     }

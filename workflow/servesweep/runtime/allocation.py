@@ -48,7 +48,13 @@ class Allocation(Value):
         """What the plan's symbols stand for in this allocation."""
         owner = f"job-{self.job_id}" if self.job_id else f"process-{self.supervisor_pid}"
         scratch = f"/tmp/servesweep-{owner}"
-        return Binding(addresses={h.name: h.address for h in self.hosts}, logs=str(logs), scratch=scratch)
+        return Binding(
+            addresses={h.name: h.address for h in self.hosts},
+            hosts={h.name: h.host for h in self.hosts if h.host != h.name},
+            logs=str(logs),
+            job=self.job_id or str(self.supervisor_pid),
+            scratch=scratch,
+        )
 
     def past_the_proxy(self) -> dict[str, str]:
         """Variables that keep traffic between the hosts from a web proxy; none where no proxy is set.

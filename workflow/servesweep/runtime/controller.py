@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import socket
@@ -32,6 +33,8 @@ def open_table(config: Mapping[str, Any], inside_job: bool, dry_run: bool) -> Sw
         count = len(error.problems)
         print(f"{error}\n{count} problem{'s' if count > 1 else ''}; nothing was submitted.", file=sys.stderr)
         sys.exit(1)
+    # The plans stay as long as this process: Snakemake's collections of garbage need not look through them.
+    gc.freeze()
     if not inside_job and not dry_run:
         release_stale_lock()
         set_aside_false_records(table)

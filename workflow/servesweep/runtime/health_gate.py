@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from servesweep.frontends import FRONTENDS
 from servesweep.plan.plan import Plan, Step
 from servesweep.runtime.probing import answers
 from servesweep.runtime.processes import foreign_listener
+from servesweep.runtime.state import tell_ready
 from servesweep.topology.deployment import Census
 
 # Lines after which an engine never becomes ready, although its process may stay.
@@ -32,6 +33,7 @@ FATAL_MARKERS = (
 FIRST_INTERVAL_SECONDS = 0.2
 REQUEST_SECONDS = 120.0
 WRONG_MODEL_PROBES = 20
+Probing = Callable[[aiohttp.ClientSession], Awaitable[dict[str, Any] | None]]
 
 
 class UnhealthyError(Exception):
@@ -56,13 +58,24 @@ class Gate:
         Raises:
             UnhealthyError: on a fatal line in a log, or when patience is over.
         """
+        return await self._until(self._probe)
+
+    async def workers_ready(self) -> None:
+        """Poll until every worker is ready: what a frontend waits for that does not wait for them itself.
+
+        Raises:
+            UnhealthyError: as `open`.
+        """
+        await self._until(self._probe_workers)
+
+    async def _until(self, probe: Probing) -> dict[str, Any]:
         patience = self.plan.resolved.health_check
         began = time.monotonic()
         interval = min(FIRST_INTERVAL_SECONDS, patience.interval_seconds)
         async with aiohttp.ClientSession() as session:
             while True:
                 self._look_for_fatal_lines()
-                verdict = await self._probe(session)
+                verdict = await probe(session)
                 if verdict is not None:
                     return {**verdict, "waited_s": round(time.monotonic() - began, 3)}
                 if time.monotonic() - began + interval > patience.timeout_seconds:
@@ -73,6 +86,10 @@ class Gate:
                 interval = min(interval * 1.5, patience.interval_seconds)
 
     async def _probe(self, session: aiohttp.ClientSession) -> dict[str, Any] | None:
+        verdict = await self._probe_workers(session)
+        return verdict if verdict is None or self.plan.public is None else await self._ask_frontend(session)
+
+    async def _probe_workers(self, session: aiohttp.ClientSession) -> dict[str, Any] | None:
         workers = [step for step in self.plan.steps if step.kind == "worker" and step.probe]
         open_steps = [step for step in workers if step.name not in self.ready]
         found = await asyncio.gather(*(self._ready(session, step) for step in open_steps))
@@ -80,15 +97,15 @@ class Gate:
             if is_ready:
                 self.ready.add(step.name)
                 self.say(f"{step.name} is ready ({len(self.ready)}/{len(workers)})")
+        if any(found):
+            tell_ready(self.logs, self.ready)
         missing = [step.name for step in workers if step.name not in self.ready]
         if missing:
             self.waiting_for = (
                 f"{len(self.ready)} of {len(workers)} workers ready, missing {', '.join(missing)}"
             )
             return None
-        if self.plan.public is None:
-            return {"workers": sorted(self.ready)}
-        return await self._ask_frontend(session)
+        return {"workers": sorted(self.ready)}
 
     async def _ready(self, session: aiohttp.ClientSession, step: Step) -> bool:
         assert step.probe is not None
@@ -107,11 +124,12 @@ class Gate:
 
     async def _ask_frontend(self, session: aiohttp.ClientSession) -> dict[str, Any] | None:
         frontend, expected = FRONTENDS[self.plan.frontend], self.plan.expected
-        if frontend.census_path is not None:
-            body = await _json(session, self._public(frontend.census_path))
+        # Behind nginx each answer comes from another one, and every one of them must know all workers.
+        for base in self._frontends() if frontend.census_path is not None else ():
+            body = await _json(session, f"{base}{frontend.census_path}")
             known = frontend.census(body) if body is not None else Census()
             if known.prefill < expected.prefill or known.decode < expected.decode:
-                self.waiting_for = f"the frontend knows {_told(known)} workers of {_told(expected)}"
+                self.waiting_for = f"the frontend {base} knows {_told(known)} workers of {_told(expected)}"
                 return None
         listing = await _json(session, self._public("/v1/models"))
         models = [model.get("id") for model in listing.get("data", [])] if isinstance(listing, dict) else []
@@ -121,16 +139,24 @@ class Gate:
             if self.wrong_model >= WRONG_MODEL_PROBES:
                 raise UnhealthyError(self.waiting_for)
             return None
-        answers = [await self._real_request(session, base) for base in self._bases()]
-        if None in answers:
+        answers = {base: await self._real_request(session, base) for base in self._bases()}
+        if None in answers.values():
             return None
-        return {"workers": sorted(self.ready), "models": models, "request": answers[0]}
+        return {"workers": sorted(self.ready), "models": models, "request": answers[self._public("")]}
 
     def _bases(self) -> list[str]:
-        """Whom a real request is sent to: the public API, and each worker that answers requests itself."""
+        """Whom a real request is sent to: the public API, each frontend behind it, each whole worker."""
         deployment = self.plan.deployment
         whole = deployment.serving("agg") if deployment.transport == "http" else ()
-        return list(dict.fromkeys([self._public(""), *(deployment.url(worker) for worker in whole)]))
+        workers = [deployment.url(worker) for worker in whole]
+        return list(dict.fromkeys([*self._frontends(), self._public(""), *workers]))
+
+    def _frontends(self) -> list[str]:
+        """Base URLs of the frontends themselves: those behind nginx, or the public one."""
+        deployment = self.plan.deployment
+        if all(one.port == deployment.public_port for one in deployment.frontends):
+            return [self._public("")]
+        return [f"http://{deployment.address(one.node)}:{one.port}" for one in deployment.frontends]
 
     async def _real_request(self, session: aiohttp.ClientSession, base: str) -> dict[str, Any] | None:
         """Ask for a few tokens; None, with the reason noted, where they do not come."""

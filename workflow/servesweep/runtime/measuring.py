@@ -9,7 +9,7 @@ from servesweep.benchmarks import BENCHMARKS, BenchmarkContext, Load
 from servesweep.evidence.files import RunFiles, write_atomically
 from servesweep.plan.plan import Plan, PlannedPoint
 from servesweep.runtime.allocation import Allocation
-from servesweep.runtime.launchers import launcher_of
+from servesweep.runtime.launchers import Launch, launcher_of
 from servesweep.runtime.launchers.launcher import base_environment
 
 
@@ -33,9 +33,8 @@ def client_words(files: RunFiles, plan: Plan, allocation: Allocation, point: str
     if allocation.launcher == "local" or plan.client == plan.nodes[0].name:
         return ["env", *(f"{key}={value}" for key, value in command.env.items()), *command.argv]
     srun = {**plan.cluster.srun_options, **plan.resolved.srun_options}
-    return launcher_of(allocation).words(
-        f"benchmark_{point}", plan.client, command.argv, command.env, srun, None
-    )
+    launch = Launch(f"benchmark_{point}", (plan.client,), command.argv, command.env, srun)
+    return launcher_of(allocation).words(launch)
 
 
 def become_client(words: list[str], project: Path) -> None:
@@ -60,7 +59,7 @@ def _context(files: RunFiles, plan: Plan, planned: PlannedPoint, project: Path) 
     url = None
     if plan.public is not None:
         url = f"http://{plan.deployment.address(plan.public.node)}:{plan.public.port}"
-    model = project / plan.deployment.model_path
+    model = project / (plan.deployment.model_source or plan.deployment.model_path)
     return BenchmarkContext(
         configuration=plan.configuration,
         digest=planned.digest,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 
 import aiohttp
 
@@ -18,7 +19,9 @@ async def answers(session: aiohttp.ClientSession, address: str, probe: Probe) ->
         if probe.kind == "http":
             timeout = aiohttp.ClientTimeout(total=PROBE_SECONDS)
             async with session.get(f"http://{address}:{probe.port}{probe.path}", timeout=timeout) as response:
-                return response.status == 200
+                if response.status != probe.status:
+                    return False
+                return probe.body is None or bool(re.search(probe.body, await response.text()))
     except (OSError, aiohttp.ClientError, TimeoutError):
         return False
     return await accepts(address, probe.port)

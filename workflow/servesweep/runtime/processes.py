@@ -49,7 +49,7 @@ def marked(root: Path) -> list[int]:
     """Processes that a run of `root`, or of a directory below it, has started, orphans too."""
     found = []
     for pid in _pids():
-        directory = _environment(pid).get(MARK)
+        directory = environment(pid).get(MARK)
         if directory and Path(directory).is_relative_to(root) and start_time(pid) is not None:
             found.append(pid)
     return found
@@ -136,7 +136,8 @@ def _run_directory(pid: int) -> Path | None:
     )
 
 
-def _environment(pid: int) -> dict[str, str]:
+def environment(pid: int) -> dict[str, str]:
+    """Variables that a process was started with; none where it cannot be looked into."""
     try:
         words = (PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:

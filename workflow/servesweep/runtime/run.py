@@ -13,19 +13,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 from servesweep.evidence.files import RunFiles, sentence, write_atomically
+from servesweep.evidence.fingerprint import with_fingerprints
 from servesweep.evidence.lockfile import LOCKFILE, write_lockfile
 from servesweep.evidence.points import gate_is_open, open_points, read_json, set_aside_stale
-from servesweep.evidence.snapshot import write_snapshot
 from servesweep.plan.plan import Plan, plan_text, read_plan
 from servesweep.plan.preflight import preflight
 from servesweep.plan.render import rebind
 from servesweep.runtime.allocation import AllocationError, comment_job, find_allocation, stopped_by
+from servesweep.runtime.cpu_signals import record_resources
+from servesweep.runtime.health_gate import UnhealthyError
+from servesweep.runtime.hosts import Hosts
 from servesweep.runtime.launchers import launcher_of
-from servesweep.runtime.nested import run_nested_workflow
 from servesweep.runtime.outcome import clear_earlier_attempt, verdict, write_failure, write_record
 from servesweep.runtime.processes import MARK
-from servesweep.runtime.progress import tell_progress
-from servesweep.runtime.services import wait_for_service
+from servesweep.runtime.services import NotReadyError
+from servesweep.runtime.stages import Stages
+from servesweep.runtime.state import tell_state
 from servesweep.runtime.supervisor import Failure, StartError, Supervisor
 from servesweep.runtime.takeover import SupersededError, take_over
 
@@ -61,6 +64,8 @@ class _Run:
     def __init__(self, files: RunFiles, plan: Plan, launcher: Literal["local", "slurm"], say: Say) -> None:
         self.files, self.plan, self.launcher, self.say = files, plan, launcher, say
         self.supervisor: Supervisor | None = None
+        self.hosts: Hosts | None = None
+        self.stages: Stages | None = None
         self.superseded = False
         # Every process that is started from here on can be told from any other, also when we are gone.
         os.environ[MARK] = str(files.root)
@@ -68,13 +73,18 @@ class _Run:
     async def go(self) -> int:
         """Work, then end every process, then say what came of it."""
         self.failed: asyncio.Future[Failure] = asyncio.get_running_loop().create_future()
+        telling = asyncio.create_task(tell_state(self.files.logs, lambda: self.supervisor))
         with self._signals():
             try:
                 failure = await self._first_failure()
             finally:
                 if self.supervisor is not None:
+                    self.supervisor.stage = "teardown"
                     await self.supervisor.stop()
+                    if self.hosts is not None:
+                        await self.hosts.leave()
                     shutil.rmtree(self.plan.deployment.binding.scratch, ignore_errors=True)
+                telling.cancel()
             return self._conclude(failure)
 
     async def _first_failure(self) -> Failure | None:
@@ -99,9 +109,12 @@ class _Run:
         """Everything up to the verdict; whatever goes wrong becomes one sentence."""
         try:
             supervisor = self.supervisor = await self._prepare()
-            await self._start_steps(supervisor)
-            supervisor.stage = "health_gate"
-            await self._measure(supervisor)
+            supervisor.stage = "hosts"
+            self.hosts = Hosts(self.plan, self.files, supervisor.launcher, self.say)
+            await self.hosts.prepare()
+            self.stages = stages = Stages(self.files, self.plan, supervisor, self.say)
+            await stages.deploy()
+            await stages.measure()
             return verdict(self.files, self.plan)
         except SupersededError as error:
             self.superseded = True
@@ -116,6 +129,10 @@ class _Run:
                 step=error.step.name,
                 node=error.host,
             )
+        except NotReadyError as error:
+            return error.failure
+        except UnhealthyError as error:
+            return Failure(stage=self._stage(), message=str(error))
         except OSError as error:
             return Failure(stage=self._stage(), message=sentence(error))
         except Exception as error:
@@ -137,34 +154,15 @@ class _Run:
         self.plan = rebind(self.plan, allocation.binding(files.logs))
         write_atomically(files.allocation, allocation.model_dump_json(indent=1) + "\n")
         write_atomically(files.deployment, plan_text(self.plan))
-        write_snapshot(files.logs / "resource_snapshot.json", self.plan, allocation.job_id)
+        record_resources(files.logs, self.plan, allocation, self.say)
         # The lockfile proper is a workflow output: while the run goes on, it lies beside the logs.
         write_lockfile(files.root, self.plan, files.logs / LOCKFILE)
+        # deployment.json keeps the engines' own words.
+        self.plan = with_fingerprints(self.plan, files.logs)
         scratch = Path(self.plan.deployment.binding.scratch)
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)
         return Supervisor(launcher_of(allocation), files.logs, self.say, self.failed)
-
-    async def _start_steps(self, supervisor: Supervisor) -> None:
-        for stage, kind in (("services", "service"), ("workers", "worker"), ("frontend", "frontend")):
-            supervisor.stage = stage
-            for step in self.plan.steps:
-                if step.kind == kind:
-                    running = await supervisor.start(step)
-                    if kind == "service":
-                        await wait_for_service(running, self.plan)
-
-    async def _measure(self, supervisor: Supervisor) -> None:
-        def opened() -> None:
-            supervisor.stage = "benchmark"
-            self.say("the health gate is open")
-
-        progress = asyncio.create_task(tell_progress(self.files, self.plan, opened, self.say))
-        try:
-            wanted = [point.id for point in open_points(self.files, self.plan)]
-            await run_nested_workflow(self.files, wanted, self.files.logs / "allocation.log")
-        finally:
-            progress.cancel()
 
     def _conclude(self, failure: Failure | None) -> int:
         try:
@@ -176,7 +174,9 @@ class _Run:
         except OSError as error:
             self.say(sentence(error))
             return 1
-        return 0 if failure is None else 1
+        if failure is None:
+            return 0
+        return self.stages.exit_code if self.stages else 1
 
     def _stage(self) -> str:
         return self.supervisor.stage if self.supervisor else "allocation"

@@ -15,12 +15,14 @@ from pathlib import Path
 from pydantic import Field
 
 from servesweep.plan.plan import Step
-from servesweep.runtime.launchers import Launcher
+from servesweep.runtime.launchers import Launcher, LaunchError, launch_of
 from servesweep.runtime.launchers.launcher import base_environment
 from servesweep.runtime.probing import accepts
 from servesweep.topology.deployment import Value
 
 TERM_GRACE_SECONDS = 10.0
+# Slurm kills everything 30 s after its own SIGTERM: those who end later have less time.
+LATER_GRACE_SECONDS = 3.0
 TAIL_LINES = 50
 PR_SET_PDEATHSIG = 1
 
@@ -88,9 +90,10 @@ class Supervisor:
         for path, text in step.command.files.items():
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             Path(path).write_text(text)
-        words = self.launcher.words(
-            step.name, step.node, step.command.argv, step.command.env, step.srun_options, log
-        )
+        try:
+            words = self.launcher.words(launch_of(step, log))
+        except LaunchError as error:
+            raise StartError(step, host, str(error)) from None
         with log.open("ab") as output:
             try:
                 process = await asyncio.create_subprocess_exec(
@@ -115,49 +118,69 @@ class Supervisor:
     async def _check_port(self, step: Step, host: str) -> None:
         """Another server on the port would be taken for the worker, and measured."""
         address = self.launcher.allocation.host(step.node).address
-        if step.probe is not None and await accepts(address, step.probe.port):
-            raise StartError(step, host, f"another process already listens on port {step.probe.port}")
+        asked = step.readiness.probes if step.readiness else (step.probe,) if step.probe else ()
+        for port in dict.fromkeys(probe.port for probe in asked if probe.node is None):
+            if await accepts(address, port):
+                raise StartError(step, host, f"another process already listens on port {port}")
 
     async def _watch(self, running: Running) -> None:
         code = await running.ended
         if self._stopping:
             return
         failure = self.failure_of(running, code)
-        if running.step.critical and not self.failed.done():
+        # A worker has to serve until the end; a service may be done.
+        harmless = running.step.kind == "service" and code == 0
+        if running.step.critical and not harmless and not self.failed.done():
             self.failed.set_result(failure)
         else:
             self.say(failure.message)
 
-    def failure_of(self, running: Running, code: int) -> Failure:
-        """Describe the exit of a process."""
+    def failure_of(self, running: Running, code: int, more: str = "") -> Failure:
+        """Describe the exit of a process; `more` ends the sentence."""
         died = _signal_name(code)
         how = f"was ended by {died}" if died else f"exited with code {code}"
+        failure = self.failure_that(running, how + more)
+        return failure.model_copy(update={"exit_code": None if died else code, "signal": died})
+
+    def failure_that(self, running: Running, what: str) -> Failure:
+        """Describe what a process has done or left undone."""
         return Failure(
             stage=self.stage,
-            message=f"{running.step.kind} {running.step.name} on {running.host} {how}",
+            message=f"{running.step.kind} {running.step.name} on {running.host} {what}",
             step=running.step.name,
             node=running.host,
-            exit_code=None if died else code,
-            signal=died,
             log=f"{self.logs.name}/{running.log.relative_to(self.logs)}",
             tail=tail(running.log),
         )
 
     async def stop(self) -> None:
-        """SIGTERM to all, SIGKILL to those still there after the grace, then whatever Slurm still holds."""
+        """SIGTERM to all in reverse order, SIGKILL to those still there after the grace, then the rest.
+
+        What others need is asked to end last: the services that were started before the workers.
+        """
         self._stopping = True
-        alive = [running for running in self.running if not running.ended.done()]
-        for running in reversed(alive):
-            await self.launcher.terminate(running.step.name, running.process.pid)
-        if alive:
-            await asyncio.wait([running.ended for running in alive], timeout=TERM_GRACE_SECONDS)
+        grace = TERM_GRACE_SECONDS
+        for tier in _tiers(self.running):
+            for running in tier:
+                await self.launcher.terminate(running.step.name, running.process.pid)
+            await asyncio.wait([running.ended for running in tier], timeout=grace)
+            grace = LATER_GRACE_SECONDS
         # A step of Slurm whose task is gone waits for the task's children: they end with the step.
         await self.launcher.sweep_up()
         for running in self.running:
             # The leader may be gone while a child of it still holds the port: the whole session goes.
             _signal_session(running, signal.SIGKILL)
+        alive = [running.ended for running in self.running if not running.ended.done()]
         if alive:
-            await asyncio.wait([running.ended for running in alive], timeout=TERM_GRACE_SECONDS)
+            await asyncio.wait(alive, timeout=TERM_GRACE_SECONDS)
+
+
+def _tiers(started: list[Running]) -> list[list[Running]]:
+    """Who is alive, in the order in which they end together: the last started first."""
+    alive = [running for running in reversed(started) if not running.ended.done()]
+    early = {start: [r for r in alive if r.step.start == start] for start in ("before_workers", "infra")}
+    rest = [running for running in alive if running.step.start not in early]
+    return [tier for tier in (rest, *early.values()) if tier]
 
 
 class StartError(Exception):
@@ -182,6 +205,11 @@ def tail(log: Path, lines: int = TAIL_LINES) -> tuple[str, ...]:
 def _signal_session(running: Running, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(running.process.pid, number)
+
+
+def exit_code(code: int) -> int:
+    """The code of a process as a shell tells it: 128 + n after the signal n."""
+    return 128 - code if code < 0 else code
 
 
 def _signal_name(code: int) -> str | None:

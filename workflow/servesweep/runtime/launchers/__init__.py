@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from servesweep.runtime.allocation import Allocation
-from servesweep.runtime.launchers.launcher import Launcher
+from servesweep.runtime.launchers.launch import Launch, launch_of
+from servesweep.runtime.launchers.launcher import Launcher, LaunchError
 from servesweep.runtime.launchers.local import LocalLauncher
 from servesweep.runtime.launchers.slurm import SlurmLauncher
 
-__all__ = ["LAUNCHERS", "Launcher", "launcher_of"]
+__all__ = ["LAUNCHERS", "Launch", "LaunchError", "Launcher", "launch_of", "launcher_of"]
 
 LAUNCHERS: dict[str, type[Launcher]] = {"local": LocalLauncher, "slurm": SlurmLauncher}
 

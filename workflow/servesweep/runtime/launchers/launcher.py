@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from pathlib import Path
 
 from servesweep.runtime.allocation import Allocation
+from servesweep.runtime.launchers.launch import Launch
+
+
+class LaunchError(Exception):
+    """A command that cannot be started in this way; its text is one sentence."""
 
 
 class Launcher(ABC):
@@ -18,18 +22,11 @@ class Launcher(ABC):
         self.allocation = allocation
 
     @abstractmethod
-    def words(
-        self,
-        name: str,
-        node: str,
-        argv: tuple[str, ...],
-        env: Mapping[str, str],
-        options: Mapping[str, str],
-        log: Path | None,
-    ) -> list[str]:
-        """The words to execute on this machine so that `argv` runs on `node` with `env`.
+    def words(self, launch: Launch) -> list[str]:
+        """The words to execute on this machine so that the launch's command runs on its nodes.
 
-        `log` is where the process's output goes; None: it is inherited.
+        Raises:
+            LaunchError: where this kind of launcher cannot do it.
         """
 
     @abstractmethod

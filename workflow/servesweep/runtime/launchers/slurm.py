@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from pathlib import Path
 
+from servesweep.runtime.launchers.launch import Launch
 from servesweep.runtime.launchers.launcher import Launcher
+from servesweep.runtime.launchers.pyxis import container_words
+
+RANKS_GRACE_SECONDS = 10
 
 
 class SlurmLauncher(Launcher):
     """Runs `srun --overlap` on the node."""
 
-    def words(
-        self,
-        name: str,
-        node: str,
-        argv: tuple[str, ...],
-        env: Mapping[str, str],
-        options: Mapping[str, str],
-        log: Path | None,
-    ) -> list[str]:
+    def words(self, launch: Launch) -> list[str]:
         """Compose the srun; variables are set inside the step, where Slurm's GPU binding cannot undo them."""
-        words = ["srun", f"--jobid={self.allocation.job_id}", "--overlap", "--nodes=1", "--ntasks=1"]
-        words += [f"--nodelist={self.allocation.host(node).host}", f"--job-name={name}", "--export=ALL"]
-        if log is not None:
-            words += [f"--output={log}", "--open-mode=append"]
-        words += [f"--{key}={value}" if value else f"--{key}" for key, value in options.items()]
-        return [*words, "env", *(f"{key}={value}" for key, value in env.items()), *argv]
+        hosts = [self.allocation.host(node).host for node in launch.nodes]
+        words = ["srun", f"--jobid={self.allocation.job_id}", "--overlap"]
+        words += [*step_shape(hosts, launch), f"--job-name={launch.name}", "--export=ALL"]
+        if launch.log is not None:
+            words += [f"--output={launch.log}", "--open-mode=append"]
+        if launch.image is not None:
+            words += container_words(launch.image, launch.mounts, Path(self.allocation.project))
+        words += [f"--{key}={value}" if value else f"--{key}" for key, value in launch.options.items()]
+        return [*words, *launch.words]
 
     async def terminate(self, name: str, pid: int) -> None:
         """Signal the step: a SIGTERM to srun itself would kill its task at once, without a good end."""
@@ -48,6 +46,22 @@ class SlurmLauncher(Launcher):
             (step, name) for step, _, name in (line.strip().partition(" ") for line in listed.splitlines())
         ]
         return [(step, name) for step, name in pairs if step.removeprefix(f"{job}.").isdigit()]
+
+
+def step_shape(hosts: list[str], launch: Launch) -> list[str]:
+    """Nodes and tasks of a step; of several tasks the first one that ends takes the others with it.
+
+    Left alone, Slurm puts most tasks on the first node, and the nodes in its own order; in the arbitrary
+    distribution (srun(1)) the list of nodes has a place for each task, so rank 0 stands where the plan says.
+    """
+    words = [f"--nodes={len(hosts)}", f"--ntasks={launch.tasks}"]
+    if launch.tasks > 1:
+        # A rank that is gone leaves the others waiting for it, and srun waiting for them.
+        words += ["--kill-on-bad-exit=1", f"--wait={RANKS_GRACE_SECONDS}"]
+    if launch.shares and launch.options.get("distribution", "arbitrary") == "arbitrary":
+        words.append("--distribution=arbitrary")
+        hosts = [host for host, share in zip(hosts, launch.shares, strict=True) for _ in range(share)]
+    return [*words, f"--nodelist={','.join(hosts)}"]
 
 
 async def _output(*words: str) -> str:

@@ -1,0 +1,101 @@
+"""A run's stages: services, workers, frontends, the gate, further services, the points."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from servesweep.evidence.files import RunFiles
+from servesweep.evidence.points import gate_is_open, open_points, read_json
+from servesweep.plan.plan import Plan
+from servesweep.recipe.services import Start
+from servesweep.runtime.health_gate import Gate
+from servesweep.runtime.nested import run_nested_workflow
+from servesweep.runtime.progress import tell_progress
+from servesweep.runtime.services import end_of_terminal_services, ready_services, start_services
+from servesweep.runtime.supervisor import Supervisor
+
+BEFORE_WORKERS: tuple[Start, ...] = ("infra", "before_workers")
+
+
+class Stages:
+    """The way from an empty allocation to measured points; the supervisor is told where it is."""
+
+    def __init__(
+        self, files: RunFiles, plan: Plan, supervisor: Supervisor, say: Callable[[str], None]
+    ) -> None:
+        self.files, self.plan, self.supervisor, self.say = files, plan, supervisor, say
+        self.exit_code = 1
+        self._told_open = False
+
+    async def deploy(self) -> None:
+        """Start everything that the points are measured on.
+
+        Raises:
+            StartError, NotReadyError, UnhealthyError, OSError: what could not be started or waited for.
+        """
+        self.supervisor.stage = "services"
+        for start in BEFORE_WORKERS:
+            await start_services(self.supervisor, self.plan, start)
+        beside = await start_services(self.supervisor, self.plan, "with_workers")
+        await self._start("worker", "workers")
+        self.supervisor.stage = "services"
+        await ready_services(self.supervisor, self.plan, beside)
+        await self._start("frontend", "frontend")
+
+    async def _start(self, kind: str, stage: str) -> None:
+        self.supervisor.stage = stage
+        for step in self.plan.steps:
+            if step.kind == kind:
+                if step.after_workers:
+                    await self._workers_ready()
+                await self.supervisor.start(step)
+
+    async def _workers_ready(self) -> None:
+        """Return when every worker is ready, which some frontends need before they start."""
+        hosts = {host["name"]: host["host"] for host in read_json(self.files.allocation)["hosts"]}
+        await Gate(self.plan, self.files.logs, hosts, self.say).workers_ready()
+
+    async def measure(self) -> None:
+        """Pass the gate, start what needs a healthy deployment, measure the open points.
+
+        Raises:
+            StartError, NotReadyError, OSError: as `deploy`.
+        """
+        late = any(step.start == "after_frontend" for step in self.plan.steps)
+        if late and any(step.kind != "service" for step in self.plan.steps):
+            self.supervisor.stage = "health_gate"
+            await self._nested([])
+            if not gate_is_open(self.files):
+                return
+        self.supervisor.stage = "services"
+        await start_services(self.supervisor, self.plan, "after_frontend")
+        self.supervisor.stage = "health_gate"
+        ending = asyncio.create_task(self._end_with_terminal_services())
+        try:
+            await self._nested([point.id for point in open_points(self.files, self.plan)])
+        finally:
+            ending.cancel()
+
+    async def _end_with_terminal_services(self) -> None:
+        """The worst of their exit codes is the job's; one that is not 0 is the failure of the run."""
+        if not self.plan.deployment.terminal:
+            return
+        code, failure = await end_of_terminal_services(self.supervisor, self.plan)
+        if failure is not None and not self.supervisor.failed.done():
+            self.exit_code = code
+            self.supervisor.failed.set_result(failure)
+
+    async def _nested(self, points: list[str]) -> None:
+        def opened() -> None:
+            if points:
+                self.supervisor.stage = "benchmark"
+            if not self._told_open:
+                self._told_open = True
+                self.say("the health gate is open")
+
+        progress = asyncio.create_task(tell_progress(self.files, self.plan, opened, self.say))
+        try:
+            await run_nested_workflow(self.files, points, self.files.logs / "allocation.log")
+        finally:
+            progress.cancel()
