@@ -1,8 +1,8 @@
 """`make bench`: how long planning takes, each figure beside its goal.
 
-Not a test: it times, and so it only prints. Figures are those of the quickest of some runs, on one core unless
-they say otherwise, of cold processes whose bytecode is cached, as an installation's is. The corpus is found
-through SERVESWEEP_CORPUS.
+Not a test: it times, and so it only prints. Figures are those of the quickest of some runs, on one core where
+nothing else is said, of cold processes whose bytecode is cached, as an installation's is. What other programs
+of the machine slow down shows as more time than CPU. The corpus is found through SERVESWEEP_CORPUS.
 """
 
 from __future__ import annotations

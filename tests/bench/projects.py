@@ -23,8 +23,8 @@ frontend: {{type: sglang-router}}
 benchmark: {{type: sa-bench, isl: 32, osl: 8, concurrencies: [1, 2, 4, 8]}}
 """
 
-# The same jobs without any of our code: what Snakemake itself takes for them. With `mpi` the Slurm executor runs
-# the shell in the batch step, as it does ours.
+# The same jobs without any of our code: what Snakemake itself takes for them. With `mpi` the Slurm executor
+# runs the shell in the batch step, as it does ours.
 BARE = """
 IDS = [f"c{{n}}" for n in range({count})]
 rule all:

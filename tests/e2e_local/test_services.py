@@ -17,7 +17,7 @@ HTTP = ["python3", "-m", "http.server", "--bind", "127.0.0.1"]
 # Ready after a moment, so that a service which is not waited for is noticed.
 SLOWLY = "sleep 0.3; {}; exec sleep 600"
 # Tells on its end when it was asked to end.
-POLITE = "trap 'date +%s.%N; exit 0' TERM; echo up; while :; do sleep 0.05; done"
+POLITE = "trap 'date +%s.%N; exit 0' TERM; echo up; sleep 600 & wait"
 ENVIRONMENT = "env | grep -E '^SRT_(SERVICE|WORKER|GPUS)' | sort"
 
 
@@ -45,12 +45,12 @@ def log(quick: Any, name: str) -> str:
 
 def told(output: str) -> list[str]:
     """What was started and what was ready, in the order in which it was said."""
-    lines = [line.split(": ", 1)[-1] for line in output.splitlines()]
-    starts = [line.removesuffix(" on n0") for line in lines if line.startswith("started ")]
-    return [line for line in lines if line.endswith(" is ready")] and [
-        line.removesuffix(" on n0")
+    lines = [line.split(": ", 1)[-1].removesuffix(" on n0") for line in output.splitlines()]
+    ends = (" is ready", "gate is open")
+    return [
+        line
         for line in lines
-        if line.removesuffix(" on n0") in starts or line.endswith((" is ready", "gate is open"))
+        if (line.startswith("started ") or line.endswith(ends)) and not line.startswith("agg_0")
     ]
 
 

@@ -10,10 +10,13 @@ shell.prefix(
     f"set -euo pipefail; export PATH={quote(str(Path(sys.executable).parent))}:$PATH; "
 )
 
+# A resource of the whole sweep, set by the profile or by --resources; not known inside a job.
+gpu_quota = workflow.global_resources.get("gpu_quota")
 table = open_table(
     config,
     inside_job=not workflow.is_main_process,
     dry_run=workflow.output_settings.dryrun,
+    gpu_quota=gpu_quota and gpu_quota.value,
 )
 # As they are before Snakemake takes its own.
 foreign_locks = locks_beside()

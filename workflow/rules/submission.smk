@@ -19,6 +19,7 @@ rule run:
         constraint=table.resource("constraint"),
         qos=table.resource("qos"),
         gres=table.resource("gres"),
+        gpu_quota=table.share_of_quota(),
     params:
         digest=table.digest,
         launcher=table.launcher,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from servesweep.plan.plan import Plan, Step
+from servesweep.plan.plan_object import plan_object
 from servesweep.recipe.problems import RecipeError
 
 Workers = Callable[..., dict[str, Step]]
@@ -75,6 +76,13 @@ def test_each_worker_has_a_twin_with_ports_of_its_own(workers: Workers) -> None:
 def test_twins_are_neither_workers_nor_gpus(plan: Callable[..., Plan]) -> None:
     found = plan(TWO)
     assert (found.topology.total_gpus, found.topology.num_agg, found.expected.decode) == (4, 2, 2)
+
+
+def test_the_plan_as_json_lists_them_beside_their_twins(plan: Callable[..., Plan]) -> None:
+    processes = [one for worker in plan_object(plan(TWO))["workers"] for one in worker["processes"]]
+    assert [(one["rank"], one["engine"], one["ports"]["system"]) for one in processes] == [
+        (0, 0, 7500), (0, 1, 7502), (0, 0, 7501), (0, 1, 7503),
+    ]  # fmt: skip
 
 
 def test_over_nodes_each_engine_meets_its_ranks_at_a_port_of_its_own(workers: Workers) -> None:

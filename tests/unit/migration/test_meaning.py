@@ -33,6 +33,34 @@ def test_configurations_mean_what_they_meant(random_file: Callable[[int], str], 
 
 
 @pytest.mark.parametrize("seed", range(100))
+def test_below_schema_2_the_same_keys_mean_the_same(random_file: Callable[[int], str], seed: int) -> None:
+    """All but what v1 did unasked: its Dynamo 0.8.0, its 4 GPUs of a node, and what it did not read."""
+    before = random_file(seed)
+    mixed = migrate_text(f"schema: 2\n{before}", "r.yaml").text
+    assert migrate_text(mixed, "r.yaml").text == mixed
+    found = [expand(parse(text, "r.yaml")) for text in (mixed, migrate_text(before, "r.yaml").text)]
+    assert len(found[0]) == len(found[1])
+    for one, other in zip(*found, strict=True):
+        assert said(one.data) == said(other.data), one.suffix
+
+
+def said(data: Data) -> Data:
+    keys = {"nodes", "workers", "args", "env", "kv_events"}
+    roles = {
+        role: {key: value for key, value in spec.items() if key in keys}
+        for role, spec in data["roles"].items()
+    }
+    frontend, benchmark = data.get("frontend", {}), data.get("benchmark", {})
+    return {
+        "roles": roles,
+        "engine": data["engine"],
+        "frontend": (frontend.get("type"), frontend.get("placement")),
+        "client": benchmark.get("placement"),
+        "services": data.get("services"),
+    }
+
+
+@pytest.mark.parametrize("seed", range(100))
 def test_every_comment_is_there_once(random_file: Callable[[int], str], seed: int) -> None:
     before = random_file(seed)
     after = migrate_text(before, "r.yaml").text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from servesweep.migration.migrate import migrate_text
 from servesweep.migration.mixed import in_v2_words
 from servesweep.migration.v1_keys import speaks_v1, v1_keys
+from servesweep.plan.sweep import RecipeFile, read_recipe_file
+from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.source import parse
 
@@ -354,3 +357,30 @@ def test_what_cannot_be_migrated_is_refused_by_name() -> None:
     text = "schema: 2\nbase: {backend: {type: vllm}}\nzip_override_x: {a: [1, 2], b: [1, 2, 3]}\n"
     with pytest.raises(RecipeError, match=r"^r\.yaml: zip_override_x: the lists of a zip have one length"):
         in_v2_words(parse(text, "r.yaml"))
+
+
+def test_problems_of_a_mixed_file_point_at_the_lines_it_has(tmp_path: Path) -> None:
+    file = tmp_path / "r.yaml"
+    file.write_text(MIXED.replace("{path: m}", "{path: m, precision: bf16, container: c}"))
+    with pytest.raises(RecipeError) as caught:
+        read_recipe_file(RecipeFile(str(file)), Cluster(), tmp_path)
+    told = {(problem.line, problem.key) for problem in caught.value.problems}
+    assert told == {(MIXED.split("\n").index("  agg_wokers: 2") + 1, "resources.agg_wokers")}
+    assert {problem.file for problem in caught.value.problems} == {str(file)}
+
+
+def test_variants_of_a_mixed_file_are_chosen_and_set_as_any_others(tmp_path: Path) -> None:
+    file = tmp_path / "r.yaml"
+    base = "base:\n" + "".join(f"  {line}\n" for line in PLAN.splitlines())
+    file.write_text(f"schema: 2\n{base}override_two:\n  resources: {{agg_workers: 2}}\n")
+    chosen = RecipeFile(str(file), "override_two")
+    ((_, plan),) = read_recipe_file(chosen, Cluster(), tmp_path, ["roles.agg.workers=4"])
+    assert (plan.variant, plan.topology.num_agg, plan.topology.gpus_per_agg) == ("two", 4, 2)
+    assert plan.notes[0].startswith("written with keys of v1 (resources.agg_nodes and resources.agg_workers")
+
+
+PLAN = """name: x
+model: {path: /m, container: c, precision: bf16}
+resources: {gpus_per_node: 8, agg_nodes: 1, agg_workers: 1}
+frontend: {enable_multiple_frontends: false}
+"""

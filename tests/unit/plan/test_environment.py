@@ -96,7 +96,7 @@ def test_traces_alone(plan: Planner) -> None:
 
 
 def test_traces_need_a_place(plan: Planner) -> None:
-    with pytest.raises(RecipeError, match="observability.enable_otel: enable_otel exports traces to"):
+    with pytest.raises(RecipeError, match="enable_otel exports traces to otel_endpoint: say where"):
         plan("engine: sglang\nroles: {agg: {nodes: 1}}\nobservability: {enable_otel: true}\n")
 
 

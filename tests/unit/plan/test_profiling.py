@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from servesweep.plan.plan import Plan
 
 Planner = Callable[..., Plan]
@@ -65,3 +67,20 @@ def test_torch_writes_into_a_directory_of_the_role(plan: Planner) -> None:
         "PROFILE_AGG_STOP_STEP": "8",
         "SGLANG_TORCH_PROFILER_DIR": "<LOGS>/profiles/agg",
     }
+
+
+@pytest.mark.parametrize("key", ["profiler-config", "profiler_config", "profiler-config.profiler"])
+def test_a_window_of_vllms_own_is_refused(complaint: Callable[..., str], key: str) -> None:
+    found = complaint(
+        f"engine: vllm\nroles: {{agg: {{nodes: 1, args: {{{key}: x}}}}}}\n"
+        "profiling: {type: nsys, aggregated: {start_step: 5, stop_step: 8}}\n"
+    )
+    assert f"roles.agg.args.{key}: profiling sets this argument from its steps: remove it" in found
+
+
+def test_sidecars_are_not_profiled(complaint: Callable[..., str]) -> None:
+    found = complaint(
+        AGG.format("sglang") + "dynamo: {sidecar: true}\nprofiling: {type: nsys-time, delay_secs: 1,"
+        " duration_secs: 1}\n"
+    )
+    assert "profiling.type: a profiler would trace the sidecar too: profile without sidecars" in found

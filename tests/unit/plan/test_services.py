@@ -256,6 +256,7 @@ def test_a_ray_cluster_is_a_job_of_its_own(plan: Planner) -> None:
         "ray_n0": (
             *start, "--node-ip-address=ip-n0", "--num-gpus=0", "--disable-usage-stats", "--block",
             "--head", "--port=6379", "--dashboard-host=0.0.0.0", "--dashboard-port=8265",
+            "--temp-dir=<SCRATCH>/ray",
         ),
         "ray_n1": (
             *start, "--node-ip-address=ip-n1", "--num-gpus=0", "--disable-usage-stats", "--block",

@@ -202,7 +202,8 @@ def test_the_table_knows_where_a_configuration_comes_from() -> None:
     assert found.run_records()[1] == Path("results/family_a/run.json")
     assert found.lockfiles()[3] == Path("results/one/recipe.lock.yaml")
     assert found.recipe_words(wildcards(recipe="family")) == ["config/recipes/family.yaml"]
-    assert json.loads(write_sweep_list(found)) == {"schema": 1, "configurations": list(found.plans)}
+    listed = {"schema": 1, "configurations": list(found.plans), "gpu_quota": None}
+    assert json.loads(write_sweep_list(found)) == listed
 
 
 def test_the_table_hands_requests_and_digests_to_the_rules() -> None:
@@ -228,6 +229,28 @@ def test_a_resource_is_a_value_where_the_whole_sweep_asks_the_same() -> None:
     assert [asked(wildcards(configuration=name)) for name in ("family_b", "one")] == [
         "--gpus-per-node=4",
         "--gpus-per-node=8",
+    ]
+
+
+def test_a_quota_is_shared_by_the_gpus_of_each_configurations_nodes() -> None:
+    found = table()
+    assert found.share_of_quota() == 0
+    found.limit_gpus(16)
+    asked = found.share_of_quota()
+    assert [asked(wildcards(configuration=name)) for name in ("family_b", "one")] == [4, 8]
+    assert json.loads(write_sweep_list(found))["gpu_quota"] == 16
+    alike = table("config/recipes/one.yaml")
+    alike.limit_gpus(8)
+    assert alike.share_of_quota() == 8
+
+
+def test_what_is_larger_than_the_quota_is_refused_and_does_not_wait_for_ever() -> None:
+    with pytest.raises(RecipeError) as caught:
+        table().limit_gpus(4)
+    assert str(caught.value).splitlines() == [
+        f"config/recipes/{file}: {name} needs 8 GPUs (1 node of 8), and the sweep may hold 4 at once: "
+        "raise gpu_quota, or make it smaller"
+        for file, name in (("deep/two.yml", "deep.two"), ("family.yaml", "family_a"), ("one.yaml", "one"))
     ]
 
 

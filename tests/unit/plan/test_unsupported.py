@@ -43,7 +43,8 @@ def test_a_feature_is_told_and_refused(plan: Planner, more: str, feature: str) -
     [
         ("engine: sglang\nroles: {agg: {nodes: 1, restart: always}}\n",
          "roles.agg.restart: relaunching a worker"),
-        ("engine: {type: vllm, failover: {}}\nroles: {agg: {nodes: 1}}\n", "engine.failover: standby engines"),
+        ("engine: {type: vllm, failover: {}}\nroles: {agg: {nodes: 1}}\n",
+         "engine.failover: standby engines"),
         ("engine: {type: trtllm, sequential_node_start: 1}\nroles: {agg: {nodes: 1}}\n",
          "engine.sequential_node_start: starting workers in turns"),
         ("engine: {type: vllm, connector: moriio}\nroles: {prefill: {nodes: 1}, decode: {nodes: 1}}\n"

@@ -15,6 +15,7 @@ def test_the_first_instance_is_the_head(instance: Callable[..., Instance]) -> No
     assert command.argv == (
         "ray", "start", "--node-ip-address=10.0.0.2", "--num-gpus=4", "--disable-usage-stats", "--block",
         "--head", "--port=6379", "--dashboard-host=0.0.0.0", "--dashboard-port=8265",
+        "--temp-dir=/tmp/servesweep-job-17/ray",
     )  # fmt: skip
     assert command.env == {"CUDA_VISIBLE_DEVICES": "0,1,2,3", "RAY_memory_monitor_refresh_ms": "0"}
 
@@ -45,7 +46,10 @@ def test_it_is_ready_when_the_head_counts_every_member(instance: Callable[..., I
 
 def test_a_cluster_of_one_is_ready_by_its_dashboard_alone(instance: Callable[..., Instance]) -> None:
     found = Ray().readiness(instance("n1"), RayOptions())
-    assert [probe.path for probe in found.probes] == ["/api/version"]
+    assert [(probe.path, probe.node) for probe in found.probes] == [
+        ("/api/version", None), ("/nodes?view=summary", None),
+    ]  # fmt: skip
+    assert found.log is None
 
 
 def test_only_the_head_has_ports_of_its_own(instance: Callable[..., Instance]) -> None:

@@ -29,13 +29,13 @@ def flags(args: Mapping[str, Any], spell: Callable[[str], str] = kebab) -> list[
         words.append(f"--{spell(name)}")
         if value is True:
             continue
-        words.extend(text(item) for item in (value if isinstance(value, list | tuple) else [value]))
+        words += [text(item) for item in (value if isinstance(value, list | tuple) else (value,))]
     return words
 
 
 def text(value: Any) -> str:
     """One value as a word: a mapping is JSON."""
-    return json.dumps(value, separators=(",", ":")) if isinstance(value, dict) else str(value)
+    return json.dumps(value, separators=(",", ":")) if value.__class__ is dict else str(value)
 
 
 def owned(args: Iterable[str], reserved: Iterable[str]) -> list[str]:

@@ -10,18 +10,17 @@ import json
 import uuid
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import yaml
-from pydantic import BeforeValidator, Field, model_validator
 
 from servesweep.engines import numa
 from servesweep.engines.dynamo_worker import dynamo_environment
 from servesweep.engines.engine import Engine, WorkerSpec, argument
 from servesweep.engines.sidecar import grpc_port, sidecar_words, together
+from servesweep.engines.trtllm_options import TrtllmOptions, options_of
 from servesweep.recipe.dynamo import DynamoSection
-from servesweep.recipe.problems import shown
-from servesweep.recipe.section import Section, fault
+from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment, step_name, uneven
 from servesweep.topology.shapes import ProcessPlace, RoleShape
 
@@ -32,42 +31,7 @@ STATISTICS = ("enable_iter_perf_stats", "return_perf_metrics")
 SIZES = ("tensor_parallel_size", "moe_expert_parallel_size", "pipeline_parallel_size")
 
 
-def _binding(value: Any) -> Any:
-    if value is None or isinstance(value, bool) or value == "local":
-        return value
-    raise ValueError(f"expected true, false or local, got {shown(value)}")
-
-
 Dumper: Any = yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper
-
-
-class TrtllmOptions(Section):
-    """Engine-wide options of TensorRT-LLM."""
-
-    served_model_name: str | None = Field(
-        default=None, description="Served name; default: the model directory's."
-    )
-    publish_metrics: bool = Field(default=True, description="Let Dynamo's workers publish engine metrics.")
-    publish_events_and_metrics: bool | None = Field(
-        default=None, description="The older flag of Dynamo for metrics and KV events together."
-    )
-    numa_memory_bind: Annotated[bool | Literal["local"] | None, BeforeValidator(_binding)] = Field(
-        default=None,
-        description="Allocate on NUMA nodes 0 and 1 alone, or `local`: on that of the task's GPU;"
-        " default: 0 and 1 for prefill and decode of gb200 and gb300.",
-    )
-    numa_cpu_bind: bool = Field(
-        default=False, description="Bind each task to the CPUs of its GPU's NUMA node."
-    )
-    sequential_node_start: int = Field(
-        default=0, ge=0, description="Workers of a node that start at once; 0: all."
-    )
-
-    @model_validator(mode="after")
-    def _local_is_bound(self) -> TrtllmOptions:
-        if self.numa_memory_bind == "local" and not self.numa_cpu_bind:
-            raise fault("local memory needs numa_cpu_bind: true", "numa_memory_bind")
-        return self
 
 
 class Trtllm(Engine):
@@ -107,8 +71,8 @@ class Trtllm(Engine):
         else:
             words += _serve(process, worker, deployment, config)
         files = {f"{deployment.binding.logs}/{name}": engine_file(_arguments(worker))}
-        if _options(worker).numa_cpu_bind:
-            memory = ["--membind"] if _options(worker).numa_memory_bind == "local" else []
+        if options_of(worker).numa_cpu_bind:
+            memory = ["--membind"] if options_of(worker).numa_memory_bind == "local" else []
             words = ["bash", f"{deployment.logs}/{numa.NAME}", *memory, *words]
             files[f"{deployment.binding.logs}/{numa.NAME}"] = numa.script(deployment.visible_devices)
         if worker.sidecar is not None:
@@ -167,12 +131,8 @@ def _yaml(text: str) -> str:
     return str(yaml.dump(json.loads(text), Dumper=Dumper, sort_keys=False))
 
 
-def _options(worker: WorkerSpec) -> TrtllmOptions:
-    return worker.options if isinstance(worker.options, TrtllmOptions) else TrtllmOptions()
-
-
 def _numa(mode: str, worker: WorkerSpec, deployment: Deployment) -> list[str]:
-    bind = _options(worker).numa_memory_bind
+    bind = options_of(worker).numa_memory_bind
     if bind is None:
         bind = mode != "agg" and (deployment.gpu_type or "").lower() in BOUND_GPUS
     return ["numactl", "-m", "0,1"] if bind is True else []
@@ -184,7 +144,7 @@ def _dynamo(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment, c
     if process.mode != "agg":
         words += ["--disaggregation-mode", process.mode]
     words += ["--extra-engine-args", config, "--request-plane", deployment.request_plane]
-    options = _options(worker)
+    options = options_of(worker)
     events = options.publish_events_and_metrics
     if events or (events is None and worker.observed):
         return [*words, "--publish-events-and-metrics"]
@@ -217,7 +177,7 @@ def _serve(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment, co
     for name in SIZES:
         size = argument(worker.args, name.replace("_", "-"))
         words += [f"--{name}", str(size)] if size is not None else []
-    served = _options(worker).served_model_name
+    served = options_of(worker).served_model_name
     words += ["--served_model_name", served] if served else []
     return [*words, "--config", config, *worker.extra_args]
 
@@ -228,7 +188,7 @@ def _environment(process: ProcessPlace, worker: WorkerSpec, deployment: Deployme
         # Its first rank may stand on a later node of Slurm's list, where hooks of images look for it.
         leader = deployment.address(process.leader)
         env = {"MASTER_ADDR": leader, "MASTER_PORT": str(process.dist_init_port)}
-    if _options(worker).numa_cpu_bind:
+    if options_of(worker).numa_cpu_bind:
         # TensorRT-LLM's own binding of threads would undo this one.
         env["TLLM_NUMA_AWARE_WORKER_AFFINITY"] = "0"
     if deployment.transport != "dynamo":

@@ -43,7 +43,8 @@ def scopes_of(root: Block, name: str, *, modern: bool) -> list[Scope]:
 
 def _read(own: Data, base: Data, *, modern: bool) -> Data:
     """What v1 read: the block laid on its base; v2's keys of a mixed file are said as v1 did."""
-    if not modern:
-        return merge(base, own) if base else own
-    engine = v1.engine(own if get(own, "backend", "type") else base)
-    return completed(merge(base, unfolded(own, engine)))
+    if modern:
+        own = unfolded(own, v1.engine(own if get(own, "backend", "type") else base))
+    # Laying it on nothing would delete what null says to an engine.
+    read = merge(base, own) if base else own
+    return completed(read) if modern else read

@@ -61,7 +61,11 @@ def _workers(plan: Plan) -> list[dict[str, Any]]:
                 "index": leader.index,
                 "nodes": list(leader.worker_nodes),
                 "gpus": gpus,
-                "processes": [_process(rank, steps.get(step_name(rank), launch)) for rank in ranks],
+                "processes": [
+                    _process(one, steps.get(step_name(one), launch))
+                    for rank in ranks
+                    for one in plan.deployment.engines(rank)
+                ],
             }
         )
     return workers
@@ -71,8 +75,10 @@ def _process(process: ProcessPlace, step: Step) -> dict[str, Any]:
     return {
         "node": process.node,
         "rank": process.rank,
+        "engine": process.engine,
         "gpus": list(process.gpus),
         "ports": ports(process),
+        "after": list(step.after),
         "argv": list(step.command.argv),
         "env": step.command.env,
     }

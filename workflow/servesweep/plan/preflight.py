@@ -21,7 +21,7 @@ def preflight(plan: Plan, variant: Variant | None = None) -> list[Problem]:
     """What is missing, and what cannot be run; the lines of the recipe where its variant is at hand."""
     found = [*_beyond(plan)]
     if plan.cluster.preflight:
-        found += [*_model(plan), *_setup_script(plan), *_programs(plan)]
+        found += [*_model(plan), *_setup_script(plan), *_images(plan), *_programs(plan)]
     return [
         variant.problem(path, message) if variant else Problem(plan.recipe, None, ".".join(path), message)
         for path, message in found
@@ -59,6 +59,18 @@ def _setup_script(plan: Plan) -> Iterator[Finding]:
     script = setup_script_of(plan.resolved)
     if script is not None and not Path(script).is_file():
         yield ("setup_script",), f"there is no such file: {script}"
+
+
+def _images(plan: Plan) -> Iterator[Finding]:
+    """An image is a file where it is written as a path, else a name in a registry."""
+    own = plan.resolved.model.container or ""
+    engines = [step for step in plan.steps if step.kind != "service"]
+    if plan.cluster.container_runtime == "pyxis" and any(step.image is None for step in engines):
+        yield ("model", "container"), "no image is named, and the cluster runs its processes in containers"
+    for image in dict.fromkeys(step.image for step in plan.steps if step.image):
+        if image.startswith(("/", "./", "../")) and not Path(image).is_file():
+            is_own = image == plan.cluster.containers.get(own, own)
+            yield ("model", "container") if is_own else (), f"there is no such image file: {image}"
 
 
 def _programs(plan: Plan) -> Iterator[Finding]:

@@ -1,21 +1,17 @@
-"""What roles may not combine: engines of their own, events, sidecars, arguments of one engine."""
+"""What roles may not combine: events, sidecars, stores, engines that stand by, arguments of one engine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from servesweep.engines.engine import argument
-from servesweep.engines.flags import named, owned
+from servesweep.engines.flags import kebab, named, owned
 from servesweep.engines.mooncake import store_of
+from servesweep.plan.own_engine_rules import OWN_ENGINE_RULES
 from servesweep.plan.roles import Role
-from servesweep.plan.services import MOONCAKE
 from servesweep.recipe.problems import Problem, listed
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.variants import Variant
-
-OWN_ENGINES = "roles with engines of their own"
-# vLLM connectors whose workers find each other by a discovery service instead of the router.
-DISCOVERING = frozenset({"moriio", "lmcache-mp"})
 
 TRANSFER = "disaggregation-transfer-backend"
 
@@ -31,6 +27,7 @@ def role_problems(
         *_extra_args(frontend, roles),
         *_sidecars(recipe, frontend, roles, per_node),
         *_registering(recipe, frontend, roles),
+        *_profiler(recipe, roles),
     ]
     if recipe.engine is not None:
         faults += [*_store(roles), *_failover(frontend, roles)]
@@ -119,89 +116,14 @@ def _registering(recipe: Recipe, frontend: str, roles: list[Role]) -> Iterator[F
         yield ("frontend", "enable_multiple_frontends"), message
 
 
-def _no_dynamo(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) -> Iterator[Fault]:
-    if frontend == "dynamo":
-        yield (
-            ("frontend", "type"),
-            f"{OWN_ENGINES} do not run under Dynamo: name one engine at the top, or use another frontend",
-        )
-
-
-def _no_sidecar(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) -> Iterator[Fault]:
+def _profiler(recipe: Recipe, roles: list[Role]) -> Iterator[Fault]:
+    """Where the engine opens the window, the recipe's own one would contradict it."""
+    if recipe.profiling.type != "nsys":
+        return
     for role in roles:
-        if role.sidecar:
-            yield (*role.path, "sidecar"), f"{OWN_ENGINES} have no sidecars"
-
-
-def _no_het(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) -> Iterator[Fault]:
-    if recipe.resources.het_jobs:
-        yield ("resources", "het_jobs"), f"{OWN_ENGINES} do not run in a heterogeneous job"
-
-
-def _no_profiling(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) -> Iterator[Fault]:
-    if recipe.profiling.type != "none":
-        yield ("profiling", "type"), f"{OWN_ENGINES} cannot be profiled"
-
-
-def _no_failover(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) -> Iterator[Fault]:
-    for role in roles:
-        if getattr(role.options, "failover", None):
-            yield (*role.path, "engine", "failover"), f"{OWN_ENGINES} have no failover"
-
-
-def _no_implicit_store(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) -> Iterator[Fault]:
-    for role in roles:
-        if store_of(role.options):
-            yield (*role.path, "engine", "mooncake_kv_store"), f"{OWN_ENGINES} share no Mooncake store"
-    if any(role.engine.name == "tilert" for role in roles):
-        return  # Its point-to-point transfer over Mooncake needs no store.
-    for index, service in enumerate(recipe.services):
-        if service.enabled and service.type in MOONCAKE:
-            yield ("services", index, "type"), f"{OWN_ENGINES} share no Mooncake store"
-
-
-def _no_discovery(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) -> Iterator[Fault]:
-    for role in roles:
-        connector = getattr(role.options, "connector", None)
-        if connector in DISCOVERING:
-            yield (
-                (*role.path, "engine", "connector"),
-                f"{OWN_ENGINES} cannot use the connector {connector}, whose workers discover each other",
-            )
-
-
-def _no_grpc(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) -> Iterator[Fault]:
-    for role in roles:
-        key = next(
-            (key for key in role.args if key.replace("_", "-") == "grpc-mode" and role.args[key]), None
-        )
-        if role.engine.name == "sglang" and key is not None:
-            yield (
-                (*role.path, "args", key),
-                f"{OWN_ENGINES} are asked by HTTP: SGLang's gRPC is not supported",
-            )
-
-
-def _whole_nodes(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) -> Iterator[Fault]:
-    for role in roles:
-        gpus = role.shape.gpus
-        if gpus <= per_node:
-            continue
-        if role.engine.name == "trtllm":
-            yield (
-                (*role.path, "gpus"),
-                f"a trtllm worker beside another engine runs on one node of {per_node} GPUs,"
-                f" and this one has {gpus}",
-            )
-        elif gpus % per_node:
-            yield (
-                (*role.path, "gpus"),
-                f"with engines per role a worker of several nodes has whole nodes, and {gpus} GPUs are"
-                f" {gpus / per_node:g} nodes of {per_node}",
-            )
-
-
-OWN_ENGINE_RULES: tuple[Callable[[Recipe, str, list[Role], int], Iterator[Fault]], ...] = (
-    _no_dynamo, _no_sidecar, _no_het, _no_profiling, _no_failover, _no_implicit_store, _no_discovery,
-    _no_grpc, _whole_nodes,
-)  # fmt: skip
+        names = [
+            word.removeprefix("--") for word in role.engine.profiler_flags(0, 1) if word.startswith("--")
+        ]
+        for key in role.args:
+            if kebab(key).partition(".")[0] in names:
+                yield (*role.path, "args", key), "profiling sets this argument from its steps: remove it"

@@ -36,6 +36,7 @@ class SweepTable:
     settings: list[str] = field(default_factory=list)
     recipes: dict[str, list[RecipeFile]] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
+    gpu_quota: int | None = None
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], inside_job: bool) -> SweepTable:
@@ -84,6 +85,27 @@ class SweepTable:
         values = {_asked(plan, name) for plan in self.plans.values()}
         return values.pop() if len(values) == 1 else self.request(name)
 
+    def share_of_quota(self) -> Any:
+        """What the rule says for `gpu_quota`: the GPUs that the job holds; 0 where there is no quota."""
+        if self.gpu_quota is None:
+            return 0
+        shares = {held_gpus(plan) for plan in self.plans.values()}
+        if len(shares) == 1:
+            return shares.pop()
+        return lambda wildcards: held_gpus(self.plan(wildcards.configuration))
+
+    def limit_gpus(self, quota: int | None) -> None:
+        """Have the sweep hold at most so many GPUs at once.
+
+        Raises:
+            RecipeError: for each configuration that needs more alone. Snakemake would count it as the quota,
+                and run it.
+        """
+        self.gpu_quota = quota
+        too_large = [plan for plan in self.plans.values() if quota is not None and held_gpus(plan) > quota]
+        if too_large:
+            raise RecipeError(dict.fromkeys(_beyond_quota(plan, quota) for plan in too_large))
+
     def recipe_file(self, wildcards: Wildcards) -> str:
         """The file of a recipe."""
         return self.recipes[wildcards.recipe][0].path
@@ -127,8 +149,22 @@ def _asked(plan: Plan, name: str) -> Any:
 
 
 def write_sweep_list(table: SweepTable) -> str:
-    """Text of `results/sweep.json`: the configurations of the sweep, in order."""
-    return json.dumps({"schema": 1, "configurations": list(table.plans)}, indent=1) + "\n"
+    """Text of `results/sweep.json`: the configurations of the sweep, in order, and its quota."""
+    listed = {"schema": 1, "configurations": list(table.plans), "gpu_quota": table.gpu_quota}
+    return json.dumps(listed, indent=1) + "\n"
+
+
+def held_gpus(plan: Plan) -> int:
+    """The GPUs of all nodes of a configuration, whether workers use them or not."""
+    return plan.topology.total_nodes * plan.topology.gpus_per_node
+
+
+def _beyond_quota(plan: Plan, quota: int | None) -> Problem:
+    nodes, per_node = plan.topology.total_nodes, plan.topology.gpus_per_node
+    shape = f"{nodes} node{'s' * (nodes != 1)} of {per_node}"
+    needs = f"{plan.configuration} needs {held_gpus(plan)} GPUs ({shape})"
+    message = f"{needs}, and the sweep may hold {quota} at once: raise gpu_quota, or make it smaller"
+    return Problem(plan.recipe, None, "", message)
 
 
 def validate_recipe(words: list[str], cluster_file: str, settings: list[str]) -> list[Plan]:

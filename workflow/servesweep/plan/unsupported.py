@@ -48,12 +48,15 @@ def _job(plan: Plan) -> Iterator[str]:
     source = recipe.dynamo.source if plan.frontend == "dynamo" and recipe.dynamo.install else None
     patched = source is not None and bool(source.patches) and cluster.container_runtime == "pyxis"
     from_hub = recipe.model.stage_dir is not None and plan.deployment.model_source is None
+    in_image = getattr(asked(recipe.benchmark).options, "container_image", None) is not None
     wanted = {
         "profiling.type: tracing the engines": recipe.profiling.type != "none",
         "observability.tachometer: scraping metrics": recipe.observability.scrapes,
         "observability.nsys: tracing every process": bool(recipe.observability.nsys),
         "telemetry.enabled: sampling power": recipe.telemetry.enabled,
         "model.stage_dir: copying a model of the hub": from_hub,
+        "benchmark.container_image: a client in a container": in_image
+        and cluster.container_runtime == "pyxis",
         "dynamo.source.patches: patching the source": patched,
         "post_eval: a command after the load": recipe.post_eval is not None,
         "reporting: telling others about the run": recipe.reporting is not None,

@@ -25,10 +25,13 @@ LOCKS = STATE / "locks"
 RECORDS = STATE / "servesweep-controllers"
 
 
-def open_table(config: Mapping[str, Any], inside_job: bool, dry_run: bool) -> SweepTable:
+def open_table(
+    config: Mapping[str, Any], inside_job: bool, dry_run: bool, gpu_quota: int | None = None
+) -> SweepTable:
     """The table of the sweep; on a user's mistake its sentences on stderr and exit code 1."""
     try:
         table = SweepTable.from_config(config, inside_job)
+        table.limit_gpus(gpu_quota)
     except RecipeError as error:
         count = len(error.problems)
         print(f"{error}\n{count} problem{'s' if count > 1 else ''}; nothing was submitted.", file=sys.stderr)

@@ -47,7 +47,9 @@ class Hosts:
             source = str((Path(self.launcher.allocation.project) / deployment.model_source).resolve())
             words = (sys.executable, "-m", "servesweep.runtime.staging", source, deployment.model_path)
             for failure in await self._on_each(self._nodes("workers"), "stage_model", words, None):
-                raise NotReadyError(failure)
+                said = [line for line in failure.tail if not line.startswith("srun: ")]
+                message = f"{failure.message}: {said[-1]}" if said else failure.message
+                raise NotReadyError(failure.model_copy(update={"message": message}))
 
     async def leave(self) -> None:
         """Run the recipe's teardown, and remove what the run kept on the nodes' own disks."""

@@ -22,7 +22,7 @@ from servesweep.topology.deployment import Value
 
 TERM_GRACE_SECONDS = 10.0
 # Slurm kills everything 30 s after its own SIGTERM: those who end later have less time.
-LATER_GRACE_SECONDS = 3.0
+LATER_GRACE_SECONDS = 6.0
 TAIL_LINES = 50
 PR_SET_PDEATHSIG = 1
 

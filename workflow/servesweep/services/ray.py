@@ -54,6 +54,8 @@ class Ray(Service):
         else:
             words += ["--head", f"--port={options.port}", "--dashboard-host=0.0.0.0"]
             words.append(f"--dashboard-port={options.dashboard_port}")
+            # Another job on the node has its own files; the other instances do as the head does.
+            words.append(f"--temp-dir={instance.deployment.binding.scratch}/ray")
         env = {
             instance.deployment.visible_devices: ",".join(map(str, range(gpus))),
             # A trainer that moves its state to host memory would be killed for it.
@@ -62,17 +64,19 @@ class Ray(Service):
         return Command(argv=tuple(words), env=env)
 
     def readiness(self, instance: Instance, options: Section) -> Readiness:
-        """The head by its dashboard, the others by their log; the last by the head's list of nodes too."""
+        """The head by its dashboard, the others by their log; the last by the head's list of nodes too.
+
+        The dashboard answers before the head's own node is in that list.
+        """
         assert isinstance(options, RayOptions)
-        port, head = options.dashboard_port, instance.nodes[0]
-        if instance.index == 0:
-            probe = Probe(kind="http", port=port, path="/api/version")
-            return Readiness(probes=(probe,), timeout_seconds=PATIENCE_SECONDS)
-        members: tuple[Probe, ...] = ()
-        if instance.index == len(instance.nodes) - 1:
-            alive = rf'(?s)(?:"state":\s*"ALIVE".*?){{{len(instance.nodes)}}}'
-            members = (Probe(kind="http", port=port, path="/nodes?view=summary", body=alive, node=head),)
-        return Readiness(probes=members, log=STARTED, timeout_seconds=PATIENCE_SECONDS)
+        port, size = options.dashboard_port, len(instance.nodes)
+        probes = [] if instance.index else [Probe(kind="http", port=port, path="/api/version")]
+        if instance.index == size - 1:
+            head = instance.nodes[0] if instance.index else None
+            alive = rf'(?s)(?:"state":\s*"ALIVE".*?){{{size}}}'
+            probes.append(Probe(kind="http", port=port, path="/nodes?view=summary", body=alive, node=head))
+        log = STARTED if instance.index else None
+        return Readiness(probes=tuple(probes), log=log, timeout_seconds=PATIENCE_SECONDS)
 
     def ports(self, instance: Instance, options: Section) -> tuple[int, ...]:
         """Those of the head; the others take free ones."""
