@@ -132,3 +132,12 @@ def test_where_the_recipe_is_gone_the_resolved_one_stands_in_it(plan: Plan, file
     Path("back.yaml").write_text(path.read_text())
     ((_, again),) = read_recipe_file(RecipeFile("back.yaml"), plan.cluster, Path())
     assert again.digest == plan.digest
+
+
+def test_values_set_from_the_command_line_stand_beside_the_recipe(plan: Plan, files: RunFiles) -> None:
+    settings = ("benchmark.osl=16", "roles.agg.args.seed=7")
+    ((_, changed),) = read_recipe_file(RecipeFile("demo.yaml"), plan.cluster, Path(), settings)
+    assert changed.digest != plan.digest
+    lock = lock_of(write_lockfile(files.root, changed))
+    assert lock["settings"] == list(settings)
+    assert lock["digest"] == changed.digest
