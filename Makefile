@@ -11,7 +11,7 @@ demo: $(VENV)/.core ## Run the demo sweep on this machine and print the table
 	@echo "Open results/report.html in a browser."
 
 test: $(VENV)/.all ## Run every test that this machine can run; missing components are named
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup
+	$(BIN)/pytest --numprocesses 3 --dist loadgroup
 
 lint: $(VENV)/.all ## Formatters, linters, type checker
 	$(BIN)/ruff check .

@@ -24,7 +24,7 @@ rule all:
 
 
 onstart:
-    begin(table, foreign_locks)
+    begin(table, foreign_locks, workflow.dag_settings.targets)
 
 
 onerror:

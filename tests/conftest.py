@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +20,13 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 
 
-# What shares ports, a Slurm cluster or the cores must run one after the other; these lines run side by side.
+# What shares ports or the cores must run one after the other; these lines run side by side.
 LINES = {"e2e_local": "this machine", "browser": "this machine", "cluster": "the cluster"}
+# Sweeps on the cluster wait for Slurm most of the time, so its tests are two lines.
+SECOND_LINE = frozenset(
+    f"test_{name}.py"
+    for name in ("bare_nodes", "containers", "frontends_and_places", "gpu_quota", "heterogeneous_jobs")
+)
 
 
 # First: pytest-xdist reads the groups in the same hook.
@@ -29,8 +35,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep each line of tests on one worker of pytest-xdist."""
     for item in items:
         line = LINES.get(item.path.relative_to(REPOSITORY / "tests").parts[0])
+        if line == "the cluster" and item.path.name in SECOND_LINE:
+            line = "the cluster, too"
         if line is not None:
             item.add_marker(pytest.mark.xdist_group(line))
+
+
+def brought_up() -> Path:
+    """The mark of a session that has brought up a Slurm cluster, also in a worker of pytest-xdist."""
+    session = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+    return Path(tempfile.gettempdir(), f"servesweep-tests-{session}-brought-up-a-cluster")
+
+
+def pytest_unconfigure() -> None:
+    """End a cluster that this session has brought up: a worker may end before the others have."""
+    if "PYTEST_XDIST_WORKER" not in os.environ and brought_up().exists():
+        brought_up().unlink()
+        subprocess.run([REPOSITORY / "tests/cluster/slurm-cluster", "down"], timeout=300, check=True)
 
 
 @dataclass

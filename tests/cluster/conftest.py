@@ -15,9 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import brought_up
 
 SCRIPT = Path(__file__).with_name("slurm-cluster")
 SLURMD_PORT = 6818
+# Two lines of tests run side by side, each with sweeps over up to four nodes.
+NODES = 8
 COMPONENTS = ("slurmctld", "slurmd", "slurmdbd", "munged", "mariadbd", "srun", "ip", "nsenter")
 
 
@@ -140,15 +143,6 @@ class Cluster:
         """Wait until the job has left the queue, completing included; in seconds at most."""
         self.wait_until(lambda: job not in self.jobs(), timeout, f"end of job {job}")
 
-    def wait_idle(self, timeout: float) -> None:
-        """Wait until the queue is empty and every node that is not drained is idle, in seconds at most."""
-        settled = {"idle", "drain"}
-        self.wait_until(
-            lambda: not self.jobs() and set(self.node_states().values()) <= settled,
-            timeout,
-            "an idle cluster",
-        )
-
 
 def hostnames(nodes: str) -> list[str]:
     """Expand `ssnode[1-3]`; empty for a job that holds no nodes."""
@@ -171,8 +165,8 @@ def missing_component() -> str | None:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    """Four nodes with eight GPUs each; brought up and taken down again, unless it was up already.
+def cluster() -> Cluster:
+    """Nodes with eight GPUs each; brought up, and taken down with the session, unless it was up already.
 
     A missing component skips the test and is named; in CI, where nothing may go untested, it fails.
     """
@@ -181,11 +175,10 @@ def cluster() -> Iterator[Cluster]:
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)
-    was_up = subprocess.run([SCRIPT, "status"], capture_output=True, check=False).returncode == 0
-    run(SCRIPT, "up", "--nodes", "4", "--gpus", "8", timeout=300)
-    yield Cluster(nodes=tuple(f"ssnode{i}" for i in range(1, 5)), gpus_per_node=8)
-    if not was_up:
-        run(SCRIPT, "down", timeout=300)
+    if subprocess.run([SCRIPT, "status"], capture_output=True, check=False).returncode != 0:
+        brought_up().touch()
+    run(SCRIPT, "up", "--nodes", str(NODES), "--gpus", "8", timeout=300)
+    return Cluster(nodes=tuple(f"ssnode{i}" for i in range(1, NODES + 1)), gpus_per_node=8)
 
 
 @dataclass(frozen=True)

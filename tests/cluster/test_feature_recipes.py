@@ -26,7 +26,7 @@ STEPS = {
     "replicas": {"agg_0": 0, "agg_1": 1, "frontend_0": 0},
 }
 NODES = {name: 1 + max(steps.values()) for name, steps in STEPS.items()}
-ADDRESS = {f"ssnode{i}": f"10.78.0.{i}" for i in range(1, 5)}
+ADDRESS = {f"ssnode{i}": f"10.78.0.{i}" for i in range(1, 9)}
 
 
 @dataclass

@@ -20,7 +20,6 @@ class Watched:
 
     sweep: Any
     output: str = ""
-    code: int | None = None
     jobs: list[dict[str, str]] = field(default_factory=list)
     looks: list[list[dict[str, Any]]] = field(default_factory=list)
 
@@ -55,13 +54,13 @@ def watched(new_sweep: Any) -> Watched:
         if watched.sweep.project.exists("sweep.json"):
             watched.looks.append(look(watched.sweep))
         time.sleep(0.2)
-    watched.output, watched.code = process.communicate()[0], process.returncode
+    watched.output = process.communicate()[0]
+    assert process.returncode == 0, watched.output
     watched.looks.append(look(watched.sweep))
     return watched
 
 
 def test_all_are_run(watched: Watched) -> None:
-    assert watched.code == 0, watched.output
     assert len(watched.sweep.submitted(watched.output)) == len(NAMES)
 
 

@@ -18,6 +18,7 @@ import pytest
 LAUNCH = """#!/bin/bash
 echo "rank $SLURM_PROCID of $SLURM_NTASKS on $SLURMD_NODENAME gpus ${CUDA_VISIBLE_DEVICES:-none}"
 [ "$SLURM_PROCID" = 0 ] && exec "$@"
+[ "$SLURM_PROCID" = "$GONE_RANK" ] && exit 0
 exec sleep 600
 """
 SERVE = """#!/bin/bash
@@ -45,18 +46,19 @@ os.execvp(words[0], words)
 # pmi2 is part of Slurm; PMIx, the plan's own choice, is a package of its own that a site may lack.
 RECIPE = """
 schema: 2
-name: ranks
-model: {path: tiny, precision: fp8}
+name: {name}
+environment: {{GONE_RANK: "{gone}"}}
+model: {{path: tiny, precision: fp8}}
 engine: trtllm
-resources: {gpus_per_node: 8}
+resources: {{gpus_per_node: 8}}
 roles:
-  prefill: {nodes: 2, workers: 1, gpus: 16, args: {tensor_parallel_size: 16}}
-  decode: {nodes: 1, workers: 2, gpus: 4, args: {tensor_parallel_size: 4}}
-frontend: {type: trtllm_serve, enable_multiple_frontends: false}
-srun_options: {mpi: pmi2}
-slurm: {time_limit: "00:10:00"}
-health_check: {max_attempts: 60, interval_seconds: 1}
-benchmark: {type: sa-bench, isl: 32, osl: 16, concurrencies: "2", num_prompts_mult: 4}
+  prefill: {{nodes: 2, workers: 1, gpus: 16, args: {{tensor_parallel_size: 16}}}}
+  decode: {{nodes: 1, workers: 2, gpus: 4, args: {{tensor_parallel_size: 4}}}}
+frontend: {{type: trtllm_serve, enable_multiple_frontends: false}}
+srun_options: {{mpi: pmi2}}
+slurm: {{time_limit: "00:10:00"}}
+health_check: {{max_attempts: 60, interval_seconds: 1}}
+benchmark: {{type: sa-bench, isl: 32, osl: 16, concurrencies: "2", num_prompts_mult: {mult}}}
 """
 
 
@@ -67,9 +69,11 @@ def ran(new_sweep: Any, cluster: Any) -> Any:
     for name, text in programs.items():
         sweep.project.write(f"bin/{name}", text).chmod(0o755)
     sweep.on_path(sweep.project.root / "bin")
-    sweep.project.write("config/recipes/ranks.yaml", RECIPE)
+    sweep.project.write("config/recipes/ranks.yaml", RECIPE.format(name="ranks", gone="", mult=4))
+    # Rank 9 stands on the worker's second node; the load would go on for minutes.
+    sweep.project.write("config/recipes/gone.yaml", RECIPE.format(name="gone", gone="9", mult=2000))
     done = sweep.run()
-    assert done.returncode == 0, done.stdout + sweep.log("ranks")
+    assert sweep.project.exists("ranks/run.json"), done.stdout + sweep.log("ranks")
     cluster.nothing_is_left(sweep.project.root)
     return sweep
 
@@ -128,3 +132,13 @@ def test_the_options_of_the_steps_are_the_engine_s_with_the_recipe_s_over_them(r
     text = json.dumps(steps["prefill_0"]["command"]["argv"])
     assert "trtllm-llmapi-launch" in text
     assert Path(steps["prefill_0"]["log"]).name == "{host}_prefill_w0.out"
+
+
+def test_a_rank_that_ends_takes_its_worker_with_it_and_the_run_says_so(ran: Any) -> None:
+    """A clean end too: a worker that has lost a rank waits for it for ever, and so would its srun."""
+    failure = ran.project.json("gone/failure.json")
+    head = ran.project.json("gone/allocation.json")["hosts"][0]["host"]
+    assert failure["step"] == "prefill_0"
+    assert failure["message"].startswith(f"worker prefill_0 on {head} ")
+    assert any("First task exited" in line for line in failure["tail"])
+    assert not ran.project.exists("gone/run.json")

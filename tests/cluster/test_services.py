@@ -36,7 +36,7 @@ SUBMIT = (
     "ray job submit --address http://${{SRT_SERVICE_RAY_IPS%%,*}}:8265 -- python3 {task}"
     ' && echo "{{\\"nodes\\": $SRT_SERVICE_RAY_NODE_COUNT}}" > "$SERVESWEEP_METRICS"'
 )
-ADDRESS = {f"ssnode{i}": f"10.78.0.{i}" for i in range(1, 5)}
+ADDRESS = {f"ssnode{i}": f"10.78.0.{i}" for i in range(1, 9)}
 
 
 @pytest.fixture

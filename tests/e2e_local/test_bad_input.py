@@ -33,10 +33,6 @@ SAID = {
     "engine_twice": (
         ":8: roles.agg.engine: the engine is given at the top too: keep that one, or one on every role"
     ),
-    "gate_longer_than_the_job": (
-        ":9: health_check: the health gate may wait 1000 s, and the time limit is 300 s:"
-        " lower health_check.max_attempts or raise slurm.time_limit"
-    ),
     "key_beside_base": (
         ":8: benchmark: beside `base` stand only schema, override_<name> and zip_override_<name>;"
         " put this key into base"

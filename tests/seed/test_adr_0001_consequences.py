@@ -29,7 +29,7 @@ class TestSupported:
         plan = read.plan("engine: vllm\nreplicas: 1\nnodes_per_replica: 2\n")
         head, follower = (" ".join(step.command.argv) for step in plan.steps)
         assert "ray start --head" in head
-        assert "vllm serve --port 8080 --distributed-executor-backend ray" in head
+        assert "vllm serve /models/m --port 8080 --distributed-executor-backend ray" in head
         assert follower.startswith("ray start --address=ip-n0:6379")
 
 
@@ -102,7 +102,7 @@ class TestDeliberatelyNotSupported:
     def test_scaling_inside_a_node_is_the_framework_s(self, read: Any) -> None:
         plan = read.plan("engine: sglang\nreplicas: 1\nframework_args: --dp-size 8\n")
         (step,) = plan.steps
-        assert step.command.argv[-2:] == ("--dp-size", "8")
+        assert "--dp-size 8" in " ".join(step.command.argv)
         assert "CUDA_VISIBLE_DEVICES" not in step.command.env
 
     def test_the_router_that_is_left_out_is_told_in_the_lockfile(self, read: Any, tmp_path: Path) -> None:

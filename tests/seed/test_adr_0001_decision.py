@@ -135,6 +135,6 @@ class TestDecision:
         words = "--model-path /m --tp 16 --dp-size 2"
         plan = read.plan(f"engine: sglang\nreplicas: 1\nnodes_per_replica: 2\nframework_args: {words}\n")
         argv = " ".join(plan.steps[0].command.argv)
-        assert argv.endswith(words)
+        assert words in argv
         bare = " ".join(read.plan("engine: sglang\nreplicas: 1\n").steps[0].command.argv)
         assert not any(flag in bare for flag in ("--tp", "--pp", "--dp", "--ep"))

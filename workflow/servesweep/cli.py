@@ -89,28 +89,32 @@ def plan(
 
     Exits with 1 where validation would refuse one of them; its page says why.
     """
-    from servesweep.plan.plan_command import Form, is_results, plan_files, told
+    from servesweep.plan.plan_command import Form, is_results, plan_files, refusal_lines, told
     from servesweep.plan.plan_page import summary_line
-    from servesweep.recipe.problems import RecipeError
+    from servesweep.recipe.problems import Problem, RecipeError
 
+    problems: list[Problem] = []
     if is_results(words) or sweep:
         results = Path(words[0] if words else "results")
         plans = [_plan(results / name) for name in _configurations(results, sweep)]
     else:
         try:
-            plans = plan_files(words, cluster_file, settings)
+            plans, problems = plan_files(words, cluster_file, settings)
         except RecipeError as error:
             raise _Fault(str(error)) from None
+    if not plans and not problems:
+        raise _Fault("there is no plan here: name recipe files, or run `snakemake plan` first")
     form: Form = "object" if as_json else "brief" if brief else "page"
-    refused = 0
+    refused = []
     for plan in plans:
         page = told(plan, form)
-        refused += page.refused
+        refused.append(page.refused)
         click.echo(page.text)
     if plans and not as_json:
         click.echo(summary_line(plans))
-    if refused:
-        click.echo(f"{refused} of {len(plans)} would be refused by validation", err=True)
+    for line in [*refusal_lines(refused), *map(str, problems)]:
+        click.echo(line, err=True)
+    if problems or any(refused):
         sys.exit(1)
 
 

@@ -1,5 +1,6 @@
 """The lockfile: the recipe as it was written, and what came of it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,14 @@ def test_an_old_lock_is_left_out_wherever_it_stands(plan: Plan, files: RunFiles)
         assert yaml.safe_load(again) == yaml.safe_load(recipe)
         assert "wiki" in again
         assert "lock" not in again
+
+
+def test_a_recipe_in_braces_becomes_a_block_that_a_lock_can_follow(plan: Plan, files: RunFiles) -> None:
+    recipe = {**yaml.safe_load(Path("demo.yaml").read_text()), "lock": {"version": 1}}
+    files.recipe.write_text(json.dumps(recipe))
+    data = yaml.safe_load(write_lockfile(files.root, plan).read_text())
+    assert data.pop("lock")["version"] == 2
+    assert data == {key: value for key, value in recipe.items() if key != "lock"}
 
 
 def test_a_lockfile_of_a_lockfile_is_the_same_recipe(plan: Plan, files: RunFiles) -> None:

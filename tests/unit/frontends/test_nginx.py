@@ -50,6 +50,24 @@ def test_otherwise_one_frontend_is_public_itself(
     }
 
 
+def test_bare_a_recipe_asks_for_several_and_nginx_is_the_node_s_own(plan: Callable[..., Plan]) -> None:
+    text = PD + "frontend: {enable_multiple_frontends: true, num_additional_frontends: 0}\n"
+    found = plan(text)
+    script = (
+        "mkdir -p <SCRATCH> && PATH=\"$PATH:/usr/sbin\" && exec nginx -c <LOGS>/nginx.conf -g 'daemon off;'"
+    )
+    assert frontends(found) == {
+        "nginx": ("n0", f"bash -c {script}"),
+        "frontend_0": ("n1", "python3 -m dynamo.frontend --http-port=8180"),
+    }
+    nginx = next(step for step in found.steps if step.name == "nginx")
+    assert (nginx.image, nginx.srun_options) == (None, {})
+    # One machine has one frontend.
+    assert frontends(plan(text, launcher="local")) == {
+        "frontend_0": ("n0", "python3 -m dynamo.frontend --http-port=8000")
+    }
+
+
 def test_several_routers_get_the_same_workers(plan: Callable[..., Plan]) -> None:
     found = plan(PD + "frontend: {type: sglang-router}\n", container_runtime="pyxis")
     router = (

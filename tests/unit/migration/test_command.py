@@ -37,7 +37,7 @@ def test_one_file_goes_to_the_terminal_and_its_notes_to_stderr(recipes: Path) ->
     result = run(recipes / "one.yaml")
     assert (result.exit_code, result.stdout) == (0, V2)
     note = "benchmark.isl: 1 is left out: gpqa does not use it"
-    assert result.stderr == f"{recipes / 'one.yaml'}: {note}\n"
+    assert result.stderr == f"{recipes / 'one.yaml'}:7: {note}\n"
     assert (recipes / "one.yaml").read_text() == V1
 
 
@@ -88,6 +88,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     assert result.stderr.splitlines() == [
         f"{tmp_path / 'missing.yaml'}: the file cannot be read: No such file or directory",
         f"{tmp_path / 'latin.yaml'}: the file is not UTF-8 text",
+        "0 written, 0 unchanged, 0 need attention, 2 refused",
     ]
 
 
@@ -106,11 +107,12 @@ def test_a_file_that_is_no_recipe_is_one_line_and_left_as_it_is(recipes: Path) -
     result = run(recipes, "--in-place")
     assert result.exit_code == 1
     deep = recipes / "deep"
-    broken, compose, two, note = result.stderr.splitlines()
+    note, broken, compose, two, count = result.stderr.splitlines()
     assert broken.startswith(f"{deep / 'broken.yaml'}:2: not valid YAML")
     assert compose.startswith(f"{deep / 'compose.yaml'}: this is no recipe: it has none of")
     assert two.startswith(f"{deep / 'two documents.yaml'}:2: the file holds several documents")
-    assert note == f"{recipes / 'one.yaml'}: benchmark.isl: 1 is left out: gpqa does not use it"
+    assert note == f"{recipes / 'one.yaml'}:15: benchmark.isl: 1 is left out: gpqa does not use it"
+    assert count == "1 written, 1 unchanged, 0 need attention, 3 refused"
     assert (deep / "compose.yaml").read_text() == "services: {}\n"
     assert (recipes / "one.yaml").read_text() == V2
 
@@ -120,14 +122,14 @@ def test_a_whole_tree_twice_changes_nothing_the_second_time(recipes: Path) -> No
     assert run(recipes, "--in-place").exit_code == 0
     before = {f: (f.read_bytes(), f.stat().st_mtime_ns) for f in recipes.rglob("*.y*ml")}
     second = run(recipes, "--in-place")
-    assert (second.exit_code, second.stderr) == (0, "")
+    assert (second.exit_code, second.stderr) == (0, "0 written, 2 unchanged, 0 need attention, 0 refused\n")
     assert {f: (f.read_bytes(), f.stat().st_mtime_ns) for f in before} == before
 
 
 def test_a_directory_without_recipes_is_told(tmp_path: Path) -> None:
     result = run(tmp_path, "--in-place")
     assert result.exit_code == 1
-    assert result.stderr == f"{tmp_path}: the directory holds no .yaml or .yml file\n"
+    assert result.stderr.splitlines()[0] == f"{tmp_path}: the directory holds no .yaml or .yml file"
 
 
 def test_a_write_that_fails_leaves_the_file_whole(recipes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +139,8 @@ def test_a_write_that_fails_leaves_the_file_whole(recipes: Path, monkeypatch: py
     monkeypatch.setattr(Path, "replace", full)
     result = run(recipes / "one.yaml", "--in-place")
     assert result.exit_code == 1
-    assert result.stderr.endswith(f"{recipes / 'one.yaml'} cannot be written: No space left on device\n")
+    refused, _ = result.stderr.splitlines()
+    assert refused.endswith(f"{recipes / 'one.yaml'} cannot be written: No space left on device")
     assert (recipes / "one.yaml").read_text() == V1
     assert {f.name for f in recipes.iterdir()} == {"one.yaml", "deep", "README.md"}
 
@@ -162,3 +165,42 @@ def test_a_file_of_schema_2_with_keys_of_v1_is_folded(tmp_path: Path) -> None:
     file.write_text("schema: 2\nname: x\nbackend: {type: sglang}\nroles: {agg: {nodes: 1}}\n")
     assert run(file, "--in-place").exit_code == 0
     assert file.read_text() == "schema: 2\nname: x\nengine: sglang\nroles: {agg: {nodes: 1}}\n"
+
+
+def test_routine_is_told_in_one_line_and_decisions_come_last_with_their_lines(tmp_path: Path) -> None:
+    tree = tmp_path / "old"
+    tree.mkdir()
+    args = "backend:\n  sglang_config:\n    aggregated: {host: a, port: 1, tp-size: 1}\n"
+    (tree / "a.yaml").write_text(V1 + args)
+    (tree / "b.yaml").write_text(V1.replace("gpqa", "gsm8k-bench") + args + "weird: 1\n")
+    result = run(tree, "--output", tmp_path / "new")
+    assert result.exit_code == 0
+    one, two = tmp_path / "new" / "a.yaml", tmp_path / "new" / "b.yaml"
+    unused = (
+        one.read_text().splitlines().index("  # migrate: benchmark.isl: 1 is left out: gpqa does not use it")
+    )
+    kind = two.read_text().splitlines().index("  type: gsm8k-bench")
+    weird = two.read_text().splitlines().index("# weird: 1")
+    assert result.stderr.splitlines() == [
+        "2 files: left out, 4 times, as servesweep sets it: host and port",
+        f"{one}:{unused + 1}: benchmark.isl: 1 is left out: gpqa does not use it",
+        f"{two}:{kind}: needs attention: gsm8k-bench is no type of benchmark that v1 or v2 knows",
+        f"{two}:{weird}: needs attention: weird is commented out: v2 has no such key",
+        "2 written, 0 unchanged, 1 needs attention, 0 refused",
+    ]
+
+
+def test_a_file_of_schema_2_on_the_terminal_is_said_to_be_one(recipes: Path) -> None:
+    file = recipes / "deep" / "two.yml"
+    result = run(file)
+    assert (result.exit_code, result.stderr) == (0, f"{file}: is schema 2 already: nothing is rewritten\n")
+
+
+def test_each_of_several_directories_has_one_below_the_output(tmp_path: Path) -> None:
+    for name in ("fp4", "fp8"):
+        (tmp_path / name / "deep").mkdir(parents=True)
+        (tmp_path / name / "deep" / "1k1k.yaml").write_text(V1)
+    result = run(tmp_path / "fp4", tmp_path / "fp8", "--output", tmp_path / "new")
+    assert result.exit_code == 0
+    found = sorted(str(file.relative_to(tmp_path / "new")) for file in (tmp_path / "new").rglob("*.yaml"))
+    assert found == ["fp4/deep/1k1k.yaml", "fp8/deep/1k1k.yaml"]

@@ -94,8 +94,8 @@ ROWS = [
     ),
     (
         "an engine option brings the type along",
-        "backend:\n  gpu_type: b200",
-        "engine:\n  type: sglang\n  gpu_type: b200",
+        "backend:\n  connector: nixl",
+        "engine:\n  type: sglang\n  connector: nixl",
     ),
     (
         "a shared node for etcd again",

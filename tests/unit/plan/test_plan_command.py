@@ -64,7 +64,7 @@ def test_an_object_a_line_with_keys_that_stay(run) -> None:  # type: ignore[no-u
     assert [point["id"] for point in first["benchmark"]["points"]] == ["c1", "c4"]
     assert first["warnings"] == ["the point c4 is given 2 times and measured once"]
     assert first["slurm"]["sbatch"] == [
-        "-p batch", "-t 90", "--nodes=3", "--ntasks-per-node=2", "--cpus-per-task=2", "--gpus-per-node=4",
+        "-p", "batch", "-t", "90", "--nodes=3", "--ntasks-per-node=2", "--cpus-per-task=2", "--gpus-per-node=4",
     ]  # fmt: skip
     assert first["gpu_hours"] == 3 * 4 * 1.5
 
@@ -110,7 +110,10 @@ def test_what_cannot_be_run_is_planned_and_told(run) -> None:  # type: ignore[no
     ]
     told = run("a.yaml")
     assert f"  refused {shown['refused'][0]}" in told.stdout.splitlines()
-    assert told.stderr == "1 of 1 would be refused by validation\n"
+    assert told.stderr.splitlines() == [
+        "1 of 1 would be refused by validation",
+        *(f"  1 x {reason}" for reason in shown["refused"]),
+    ]
     assert told.exit_code == 1
 
 
@@ -136,4 +139,14 @@ def test_a_directory_of_recipes_and_one_of_results(run) -> None:  # type: ignore
     assert run("recipes").stdout.count("model m") == 2
     assert run("empty").exit_code == 1
     Path("results").mkdir()
-    assert (run().exit_code, run().stdout, run("results").stdout) == (0, "", "")
+    for words in ((), ("results",)):
+        result = run(*words)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == "there is no plan here: name recipe files, or run `snakemake plan` first\n"
+
+
+def test_files_with_faults_hide_no_others(run) -> None:  # type: ignore[no-untyped-def]
+    result = run("a.yaml,b.yaml", "--cluster", "cluster.yaml", "--brief", a=HEAD + PD, b=HEAD + "engine: x\n")
+    assert result.exit_code == 1
+    assert "1 configuration, 2 points, at most 18 GPU-hours in all" in result.stdout.splitlines()
+    assert [line.split(":")[0] for line in result.stderr.splitlines()] == ["b.yaml"]

@@ -104,7 +104,7 @@ def test_opentela_wraps_the_head_of_each_replica(plan: Planner) -> None:
         "--subprocess",
     )  # fmt: skip
     assert words[-1].startswith("python3 -m sglang.launch_server --port 8080 --dist-init-addr ip-n0:")
-    assert words[-1].endswith("--model-path '/my models/m'")
+    assert words[-1].endswith("--model-path '/my models/m' --served-model-name m --host 0.0.0.0")
     assert argv(found, "agg_0_r1")[0] == "python3"
     # The mesh is outside of the job: nothing in it is public.
     assert (found.frontend, found.public) == ("none", None)
@@ -131,7 +131,7 @@ def test_vllm_over_nodes_is_a_ray_cluster(plan: Planner) -> None:
     assert '.get("GPU", 0) < 16' in head[2]
     assert head[3:] == (
         "vllm", "serve", "--port", "8080", "--distributed-executor-backend", "ray",
-        "--served-model-name", name, "--model", "/m",
+        "--model", "/m", "--served-model-name", name,
     )  # fmt: skip
     assert follower == (
         "ray", "start", "--address=ip-n2:6379", "--num-gpus=8", "--disable-usage-stats", "--block",

@@ -125,6 +125,7 @@ def test_the_page_that_a_person_reads(plan: Planner) -> None:
     body = PD + "benchmark: {type: sa-bench, isl: 8, osl: 8, concurrencies: 1x4}\nslurm: {account: lab}\n"
     assert describe(plan(body)) == (
         "demo  sglang under dynamo: 2 prefill x 2 GPU + 1 decode x 8 GPU, model tiny\n"
+        "  load    sa-bench isl=8 osl=8\n"
         "  points  c1, c4\n"
         "  slurm   3 nodes, 60 min, partition batch, account lab, --gpus-per-node=4\n"
         "  n0      head, etcd, prefill_0[0-1], prefill_1[2-3], frontend_0, client\n"
@@ -137,6 +138,7 @@ def test_the_page_of_a_local_run_has_no_request_and_tells_notes(plan: Planner) -
     body = "engine: simulator\nroles: {agg: {nodes: 2, workers: 1, gpus: 1}}\nfrontend: {type: direct}\n"
     assert describe(plan(body, launcher="local")) == (
         "demo  simulator under direct: 1 agg x 1 GPU, model tiny\n"
+        "  load    manual\n"
         "  points  manual\n"
         "  n0      head, agg_0[0], client\n"
         "  n1      idle\n"

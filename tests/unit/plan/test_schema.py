@@ -1,28 +1,23 @@
-"""JSON Schema and reference page: composed from the models, and in step with them."""
+"""JSON Schema: composed from the models, and clear about what is wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from jsonschema import Draft202012Validator
+from jsonschema import Draft7Validator
 
 from servesweep.benchmarks import BENCHMARKS
 from servesweep.cli import main
-from servesweep.engines import ENGINES
-from servesweep.plan.json_schema import cluster_schema, models_in, recipe_schema
+from servesweep.plan.json_schema import cluster_schema, recipe_schema
 from servesweep.plan.reference_page import reference_page
-from servesweep.recipe.cluster import Cluster
-from servesweep.recipe.recipe import Recipe
-from servesweep.recipe.section import Choice
 from servesweep.recipe.source import load, parse
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-RECIPES = Draft202012Validator(recipe_schema())
-CLUSTERS = Draft202012Validator(cluster_schema())
+RECIPES = Draft7Validator(recipe_schema())
+CLUSTERS = Draft7Validator(cluster_schema())
 HEAD = "schema: 2\nname: demo\nmodel: {path: tiny, precision: fp8}\n"
 AGG = "engine: simulator\nroles: {agg: {nodes: 1}}\n"
 
@@ -31,9 +26,15 @@ def accepts(text: str) -> bool:
     return bool(RECIPES.is_valid(parse(text, "r.yaml").data))
 
 
+def errors(text: str) -> list[str]:
+    """Each fault with the key that it is told at."""
+    found = RECIPES.iter_errors(parse(text, "r.yaml").data)
+    return [": ".join([*([".".join(map(str, e.path))] if e.path else []), e.message]) for e in found]
+
+
 def test_they_are_schemas() -> None:
-    Draft202012Validator.check_schema(recipe_schema())
-    Draft202012Validator.check_schema(cluster_schema())
+    Draft7Validator.check_schema(recipe_schema())
+    Draft7Validator.check_schema(cluster_schema())
 
 
 @pytest.mark.parametrize(
@@ -105,34 +106,83 @@ def test_overrides_and_sweeps_are_accepted_with_their_own_freedom() -> None:
     assert not accepts("base: {name: x, roels: {}}\n")
 
 
-def keys(model: Any, prefix: str = "") -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        key = f"{prefix}{field.alias or name}"
-        if issubclass(model, Choice) and name == "options":
-            continue
-        yield key
-        if name in ("decode", "agg") or name.startswith("default_"):
-            continue
-        for inner in models_in(field.annotation):
-            if not issubclass(inner, Choice):
-                yield from keys(inner, f"{key}[]." if "tuple" in str(field.annotation) else f"{key}.")
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("benchmark: {type: sa-bench, osl: 8, concurrencies: 1}\n",
+         ["benchmark: 'isl' is a required property"]),
+        ("benchmark: sa-bench\n", ["benchmark: 'sa-bench' is not of type 'object'"]),
+        ("benchmark: {isl: 8}\n", ["benchmark: 'type' is a required property"]),
+        ("benchmark: {type: sa}\n", [f"benchmark.type: 'sa' is not one of {sorted(BENCHMARKS)}"]),
+        (
+            "benchmark: {type: manual, isl: 8}\n",
+            ["benchmark: Additional properties are not allowed ('isl' was unexpected)"],
+        ),
+        (
+            "services: [{name: r, type: ray, options: {prot: 1}}]\n",
+            ["services.0.options: Additional properties are not allowed ('prot' was unexpected)"],
+        ),
+        (
+            "frontend: {type: sglang-router, args: {worker_urls: x}}\n",
+            ["frontend.args: 'worker_urls' should not be valid under {'pattern':"
+             " '^(decode|host|pd[-_]disaggregation|port|prefill|worker[-_]urls)$'}"],
+        ),
+    ],
+)  # fmt: skip
+def test_one_fault_is_told_as_that_fault(more: str, told: list[str]) -> None:
+    assert errors(HEAD + AGG + more) == told
 
 
-def test_the_page_names_every_key_and_option() -> None:
-    page = reference_page()
-    for key in [*keys(Recipe), *keys(Cluster)]:
-        assert f"| `{key}` |" in page
-    for kind in (*ENGINES.values(), *BENCHMARKS.values()):
-        assert f"### {kind.name}\n" in page
-        for option in kind.Options.model_fields:
-            assert f"| `{option}` |" in page
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "engine: {type: vllm, conector: nixl}\nroles: {agg: {nodes: 1}}\n",
+            ["engine: Additional properties are not allowed ('conector' was unexpected)"],
+        ),
+        ("engine: command\nroles: {agg: {nodes: 1}}\n", ["engine: 'command' is not of type 'object'"]),
+        (
+            "engine: sglang\nroles: {agg: {nodes: 1, restart: allways}}\n",
+            ["roles.agg.restart: 'allways' is not one of ['never', 'on-failure', 'always']"],
+        ),
+        (
+            "engine: sglang\nroles: {prefill: {nodes: 1}, decode: {nodes: colocate, gpus: 4}}\n",
+            ["roles.prefill: 'gpus' is a required property"],
+        ),
+        ("engine: sglang\nroles: {prefill: {nodes: 1}}\n", ["roles: 'decode' is a required property"]),
+        ("engine: sglang\n", ["'roles' is a required property"]),
+    ],
+)
+def test_the_same_of_engines_and_roles(text: str, told: list[str]) -> None:
+    assert errors(HEAD + text) == told
 
 
-def test_the_page_in_the_repository_is_in_step() -> None:
-    written = (REPOSITORY / "docs/recipe-reference.md").read_text()
-    assert written == reference_page(), (
-        "docs/recipe-reference.md is out of step: servesweep schema --page --output docs/recipe-reference.md"
+def test_a_typo_in_an_override_is_told_though_values_may_be_null_there() -> None:
+    told = errors(
+        "schema: 2\nbase: {name: x, model: {pth: /m}}\n"
+        "override_a: {roles: {agg: {gpu: 4}}, benchmark: {isl: long}, resources: {het_jobs: maybe}}\n"
+        "zip_override_b: {roles: {agg: {gpu: [1, 2], nodes: [1, some]}}}\n"
+        "override_c: text\n"
     )
+    assert "base.model: Additional properties are not allowed ('pth' was unexpected)" in told
+    assert "override_a.roles.agg: Additional properties are not allowed ('gpu' was unexpected)" in told
+    assert "override_a.benchmark.isl: 'long' is not of type 'integer', 'null'" in told
+    assert "override_a.resources.het_jobs: 'maybe' is not of type 'boolean', 'null'" in told
+    assert "zip_override_b.roles.agg: Additional properties are not allowed ('gpu' was unexpected)" in told
+    assert "zip_override_b.roles.agg.nodes.1: 'colocate' was expected" in told
+    assert "override_c: 'text' is not of type 'object'" in told
+
+
+def test_a_sweep_keeps_what_is_required() -> None:
+    text = "engine: sglang\nroles: {agg: {nodes: '{n}'}}\nsweep: {n: [1]}\n"
+    assert errors(HEAD + text + "benchmark: {type: sa-bench, isl: '{n}'}\n") == [
+        "benchmark: 'osl' is a required property", "benchmark: 'concurrencies' is a required property",
+    ]  # fmt: skip
+
+
+def test_it_is_json_to_every_reader() -> None:
+    """Python writes Infinity for a default of inf, and editors then read no schema at all."""
+    json.dumps([recipe_schema(), cluster_schema()], allow_nan=False)
 
 
 def test_the_command_prints_and_writes(tmp_path: Path) -> None:

@@ -212,7 +212,8 @@ def test_power_is_asked_of_the_exporter_that_telemetry_names(plan: Planner) -> N
 
 def test_workers_find_the_mooncake_master(plan: Planner) -> None:
     found = plan(
-        "engine: sglang\nroles: {agg: {nodes: 2, env: {MOONCAKE_LOCAL_HOSTNAME: nic, MOONCAKE_MASTER: mine}}}\n"
+        "engine: sglang\n"
+        "roles: {agg: {nodes: 2, env: {MOONCAKE_LOCAL_HOSTNAME: nic, MOONCAKE_MASTER: mine}}}\n"
         "frontend: {type: sglang-router}\n"
         + declared(
             "name: mooncake-master, type: mooncake-master, args: [--x], container: moon,"
@@ -325,7 +326,8 @@ def test_the_ways_of_asking(plan: Planner, asked: str, readiness: dict[str, Any]
         (["name: s, command: [x], external: h"],
          "services[0].external: etcd, nats and mooncake-master can run elsewhere, and generic cannot"),
         (["name: s, command: [x], options: {a: 1}"], "services[0].options.a: unknown key"),
-        (["name: s, type: ray, options: {prot: 1}"], "services[0].options.prot: unknown key; did you mean port"),
+        (["name: s, type: ray, options: {prot: 1}"],
+         "services[0].options.prot: unknown key; did you mean port"),
         (["name: s, type: ray, command: [x]"], "services[0].command: ray has a command for its head"),
         (["name: s, type: ray, placement: {node: prefill}"],
          "services[0].placement: ray cannot stand on prefill"),

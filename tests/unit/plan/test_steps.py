@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from servesweep.plan.plan import Plan, Step
 
 Planner = Callable[..., Plan]
@@ -129,7 +131,7 @@ def test_two_replicas_behind_a_router(plan: Planner) -> None:
     name = f"tiny-{found.digest[:8]}"
     replica = (
         "python3 -m servesweep.simulator --model-path /models/tiny --host 0.0.0.0 --port 8080"
-        f" --served-model-name {name} --ttft-ms 30 --itl-ms 5"
+        f" --ttft-ms 30 --itl-ms 5 --served-model-name {name}"
     )
     assert commands(found) == {
         "agg_0": replica,
@@ -162,7 +164,7 @@ def test_sglang_replicas_of_two_nodes(plan: Planner) -> None:
         "framework_args: --model-path /m --tp 16 --served-model-name=llama --env 'A B'\n"
     )
     words = "python3 -m sglang.launch_server --port 8080 --dist-init-addr {} --nnodes 2 --node-rank {}"
-    own = " --model-path /m --tp 16 --served-model-name=llama --env A B"
+    own = " --model-path /m --tp 16 --served-model-name=llama --env A B --host 0.0.0.0"
     assert commands(found) == {
         "agg_0": words.format("ip-n0:8300", 0) + own,
         "agg_0_r1": words.format("ip-n0:8300", 1) + own,
@@ -173,7 +175,7 @@ def test_sglang_replicas_of_two_nodes(plan: Planner) -> None:
             " --host 0.0.0.0 --port 30000 --disable-retries"
         ),
     }
-    assert found.steps[0].command.argv[-1] == "A B"
+    assert "A B" in found.steps[0].command.argv
     assert found.served_model == "llama"
     assert [step.probe is not None for step in found.steps] == [True, False, True, False, True]
 
@@ -183,7 +185,7 @@ def test_vllm_replicas_of_two_nodes_by_its_own_start(plan: Planner) -> None:
         "engine: {type: vllm, distributed: native}\nreplicas: 2\nnodes_per_replica: 2\n"
         "framework_args: --model /m --tensor-parallel-size 16\n"
     )
-    own = f"--served-model-name tiny-{found.digest[:8]} --model /m --tensor-parallel-size 16"
+    own = f"--model /m --tensor-parallel-size 16 --served-model-name tiny-{found.digest[:8]}"
     leader = "vllm serve --port 8080 --master-addr {} --nnodes 2 --node-rank 0 "
     follower = "vllm serve --master-addr {} --nnodes 2 --node-rank 1 --headless "
     assert commands(found) == {
@@ -193,6 +195,28 @@ def test_vllm_replicas_of_two_nodes_by_its_own_start(plan: Planner) -> None:
         "agg_1_r1": follower.format("ip-n2") + own,
     }
     assert (found.frontend, found.public) == ("none", None)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("engine: sglang\nreplicas: 1\nframework_args: --tp 8\n",
+         "python3 -m sglang.launch_server --port 8080 --tp 8 --model-path /models/tiny --served-model-name {}"
+         " --host 0.0.0.0"),
+        ("engine: sglang\nreplicas: 1\nframework_args: '--model=/m --host=::'\n",
+         "python3 -m sglang.launch_server --port 8080 --model=/m --host=:: --served-model-name {}"),
+        ("engine: vllm\nreplicas: 1\nframework_args: -tp 8\n",
+         "vllm serve /models/tiny --port 8080 -tp 8 --served-model-name {}"),
+        ("engine: vllm\nreplicas: 1\nframework_args: org/model -tp 8\n",
+         "vllm serve org/model --port 8080 -tp 8 --served-model-name {}"),
+        ("engine: vllm\nreplicas: 1\n", "vllm serve /models/tiny --port 8080 --served-model-name {}"),
+    ],
+)  # fmt: skip
+def test_a_replica_serves_the_recipes_model_unless_its_arguments_name_one(
+    plan: Planner, body: str, expected: str
+) -> None:
+    found = plan(body)
+    assert commands(found) == {"agg_0": expected.format(f"tiny-{found.digest[:8]}")}
 
 
 def test_a_replica_of_a_users_own_command_gets_nothing_added(plan: Planner) -> None:

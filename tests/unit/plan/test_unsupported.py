@@ -50,8 +50,6 @@ def test_a_feature_is_told_and_refused(plan: Planner, more: str, feature: str) -
         ("engine: {type: vllm, connector: moriio}\nroles: {prefill: {nodes: 1}, decode: {nodes: 1}}\n"
          "frontend: {type: vllm-router, enable_multiple_frontends: false}\n",
          "engine.connector moriio: workers that register with their router"),
-        ("engine: sglang\nroles: {prefill: {nodes: 1}, decode: {nodes: 1}}\nresources: {het_jobs: true}\n",
-         "resources.het_jobs: a heterogeneous job"),
     ],
 )  # fmt: skip
 def test_a_feature_of_workers_is_told(plan: Planner, body: str, feature: str) -> None:
@@ -117,6 +115,7 @@ def test_site_defaults_fill_sections_that_a_recipe_does_not_have(plan: Planner) 
         ("identity: {model: {repo: org/m}}\n", "identity is written to the lockfile"),
         ("output: {log_dir: ./x}\n", "output.log_dir has no effect"),
         ("enable_config_dump: false\n", "enable_config_dump has no effect"),
+        ("services: [{name: a, command: [x], metrics: {port: 9}}]\n", "metrics of services are not scraped"),
     ],
 )
 def test_what_has_no_effect_is_noted(plan: Planner, more: str, note: str) -> None:

@@ -72,7 +72,7 @@ WRONG: list[tuple[str, str, str]] = [
     ("model_paths", "{tiny: 3}",
      'model_paths.tiny: expected text, got the number 3: write it in quotes, "3"'),
     ("environment", "{A: false}",
-     'environment.A: programs read true and false in many spellings: write the text meant, as "0"'),
+     'environment.A: programs read true and false in many spellings: write the text meant, "false" or "0"'),
     ("srun_options", "{mpi: }", 'srun_options.mpi: write "" for a flag without a value'),
     ("defualt_partition", "batch", "defualt_partition: unknown key; did you mean default_partition?"),
 ]  # fmt: skip

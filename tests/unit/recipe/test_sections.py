@@ -13,6 +13,7 @@ from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.recipe import REPLICAS_ONLY, Recipe
 from servesweep.recipe.roles import RoleSection
 from servesweep.recipe.section import Choice
+from servesweep.recipe.services import ServiceSection
 from servesweep.recipe.source import parse
 from servesweep.recipe.validation import read_recipe
 from servesweep.recipe.variants import expand
@@ -202,7 +203,7 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("roles", "{agg: {nodes: 1, gpus: all}}", "roles.agg.gpus", "expected a whole number, got 'all'"),
     ("roles", "{agg: {nodes: 1, env: [A=1]}}", "roles.agg.env", "expected a mapping, got a list"),
     ("roles", "{agg: {nodes: 1, env: {A: true}}}", "roles.agg.env.A",
-     'programs read true and false in many spellings: write the text meant, as "1"'),
+     'programs read true and false in many spellings: write the text meant, "true" or "1"'),
     ("roles", "{agg: {nodes: 1, args: [--tp]}}", "roles.agg.args", "expected a mapping, got a list"),
     ("roles", "{agg: {nodes: 1, critical: 0}}", "roles.agg.critical", "expected true or false, got 0"),
     ("roles", "{agg: {nodes: 1, srun_options: {mpi: true}}}", "roles.agg.srun_options.mpi",
@@ -230,7 +231,7 @@ WRONG: list[tuple[str, str, str, str]] = [
      "unlimited is refused: the run must end by itself before the limit, so it needs a finite one"),
     ("slurm", "{account: 12}", "slurm.account", 'expected text, got the number 12: write it in quotes, "12"'),
     ("slurm", "{partition: [a, b]}", "slurm.partition", "expected text, got a list"),
-    ("slurm", "{qos: high}", "slurm.qos", "unknown key; known here: account, partition, time_limit"),
+    ("slurm", "{queue: high}", "slurm.queue", "unknown key; known here: account, partition, time_limit"),
     ("frontend", "dynamo", "frontend", "expected a mapping such as {type: dynamo}, got 'dynamo'"),
     ("frontend", "{type: 1}", "frontend.type", 'expected text, got the number 1: write it in quotes, "1"'),
     ("frontend", "{args: [a]}", "frontend.args", "expected a mapping, got a list"),
@@ -418,8 +419,8 @@ def fields(model: type[BaseModel], path: str = "") -> Iterator[str]:
         here = f"{path}{field.alias or name}"
         yield here
         inner = model_in(field.annotation)
-        # The three roles are one model: agg stands for them.
-        if inner and not (inner is RoleSection and not here.endswith("agg")):
+        # The three roles are one model: agg stands for them. Services are a list, shown as a whole.
+        if inner and inner is not ServiceSection and not (inner is RoleSection and not here.endswith("agg")):
             yield from fields(inner, f"{here}.")
 
 

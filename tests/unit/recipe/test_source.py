@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from servesweep.recipe.problems import Problem, RecipeError, dotted, nearest
-from servesweep.recipe.source import load, parse, parse_value
+from servesweep.recipe.source import FaultyDocumentError, load, parse, parse_value
 
 
 def value(text: str) -> object:
@@ -32,8 +32,6 @@ def test_text_that_yaml_1_1_would_change_stays_text(text: str) -> None:
         ("012", 12),
         ("-7", -7),
         ("+3", 3),
-        ("0o14", 12),
-        ("0x1F", 31),
         ("1e-5", 1e-5),
         ("1.5e3", 1500.0),
         ("1e3", 1000.0),
@@ -157,7 +155,10 @@ def test_several_documents() -> None:
         ("a:\n\tb: 1\n", 2, "a tab"),
         ("a: 1\nb: c: d\n", 2, "put text with `: ` in quotes"),
         ("a: 1\nb: *nothing\n", 2, "undefined alias"),
-        ('a: "unclosed\nb: 1\n', 3, "unexpected end of stream"),
+        ('a: "unclosed\nb: 1\n', 1, "unexpected end of stream"),
+        ("a: 1\nb: {{isl}\n", 2, "text that begins with { stands in quotes"),
+        ("a: 1\nb: {{isl}\nc: 1\n", 2, "text that begins with { stands in quotes"),
+        ("a: 1\nb: {c: 1\n", 2, "expected ',' or '}'"),
         ("a: 1\n b: 2\n", 2, "not valid YAML"),
     ],
 )
@@ -258,3 +259,44 @@ def test_names() -> None:
     assert dotted(("roles", "decode", "args", 0, "x")) == "roles.decode.args[0].x"
     assert nearest("worker", ["workers", "gpus"]) == "workers"
     assert nearest("zzz", ["workers", "gpus"]) is None
+
+
+@pytest.mark.parametrize(
+    ("word", "base", "number"),
+    [("0x4", "hexadecimal", 4), ("0x1F", "hexadecimal", 31), ("0o14", "octal", 12)],
+)
+def test_numbers_of_another_base_are_refused_because_0x4_may_be_meant_as_text(
+    word: str, base: str, number: int
+) -> None:
+    assert complaint(f"a: 1\nb: {word}\n") == (
+        f'r.yaml:2: b: YAML reads {word} as the {base} number {number}: write {number}, or "{word}" in quotes'
+        " where text is meant"
+    )
+    assert parse(f'b: "{word}"\n', "r.yaml").data == {"b": word}
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("{concurrencies: 4,16,64}",
+         "concurrencies: inside { } a comma ends the value, so 4, 16, 64 is no list:"
+         " write [4, 16, 64], or 4x16x64"),
+        ("{isl: 4, 8, osl: 2}",
+         "isl: inside { } a comma ends the value, so 4, 8 is no list: write [4, 8]"),
+    ],
+)  # fmt: skip
+def test_a_list_without_brackets_between_braces_is_told_as_one(written: str, told: str) -> None:
+    assert complaint(f"a: {written}\n") == f"r.yaml:1: a.{told}"
+
+
+def test_a_number_that_is_a_key_between_braces_is_still_one() -> None:
+    assert complaint("a: {8: x}\n").endswith(
+        'a.8: this key reads as int, not as text; write it in quotes: "8"'
+    )
+
+
+def test_a_file_with_faulty_values_can_be_judged_further() -> None:
+    with pytest.raises(FaultyDocumentError) as caught:
+        parse("a: 1\na: 2\nb: {c: 0x4}\n", "r.yaml")
+    assert caught.value.document.data == {"a": 1, "b": {"c": 4}}
+    assert len(caught.value.problems) == 2

@@ -134,6 +134,41 @@ def test_words_are_joined_as_in_a_sentence() -> None:
     assert listed(["a", "b", "c"], "or") == "a, b or c"
 
 
+def test_rules_between_sections_are_told_beside_faults_of_others() -> None:
+    body = "engine: sglang\nroles:\n  agg: {nodes: 1, engine: vllm}\nslurm: {time_limit: soon}\n"
+    assert [line.partition(": ")[0] for line in complaint(HEAD.replace("demo", "7") + body)] == [
+        "r.yaml:2", "r.yaml:6", "r.yaml:7",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("faulty", ["engin: sglang\n", "engine: 7\n", "backend: {type: sglang}\n"])
+def test_what_follows_from_a_fault_is_not_told(faulty: str) -> None:
+    (line,) = complaint(f"{HEAD}{faulty}roles:\n  agg: {{nodes: 1}}\n")
+    assert line.startswith(f"r.yaml:4: {faulty.partition(':')[0]}: ")
+
+
+def test_the_faults_of_a_variant_and_of_its_block_are_told_together() -> None:
+    recipe = (
+        "base:\n"
+        "  schema: 2\n"
+        "  name: demo\n"
+        "  model: {path: tiny, precision: fp8}\n"
+        "  engine: simulator\n"
+        "  roles: {agg: {nodes: 1, wokers: 2}}\n"
+        "zip_override_z:\n"
+        "  roles: {agg: {gpus: [1, 2], workers: [1, 2, 3]}}\n"
+        "overide_y: {}\n"
+    )
+    assert [line.partition(": ")[0] for line in complaint(recipe, 1)] == ["r.yaml:6", "r.yaml:8"]
+    assert complaint(recipe, 0) == ["r.yaml:9: overide_y: unknown block; did you mean override_y?"]
+
+
+def test_a_sentence_that_is_told_twice_is_written_once() -> None:
+    same = Problem("r.yaml", 3, "a", "odd")
+    assert str(RecipeError([same, Problem("r.yaml", 3, "a", "odd"), same])) == "r.yaml:3: a: odd"
+    assert RecipeError([same, same]).problems == (same,)
+
+
 def test_a_problem_is_one_line_whatever_the_key_holds() -> None:
     problem = Problem("größe.yaml", 3, "a\nb\x85c", "unknown key")
     assert str(problem) == "größe.yaml:3: a\\nb\\x85c: unknown key"

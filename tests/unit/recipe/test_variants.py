@@ -10,10 +10,13 @@ def read(text: str) -> Document:
 
 
 def complaint(text: str, selector: str | None = None) -> str:
+    """What is wrong with the blocks of a file; data is never judged here."""
     document = read(text)
-    with pytest.raises(RecipeError) as caught:
-        _ = expand(document) if selector is None else select(document, selector)
-    return str(caught.value)
+    try:
+        variants = expand(document) if selector is None else select(document, selector)
+    except RecipeError as error:
+        return str(error)
+    return str(RecipeError(problem for variant in variants for problem in variant.faults))
 
 
 def suffixes(variants: list[Variant]) -> list[str | None]:
@@ -254,7 +257,7 @@ def test_a_sweep_inside_base_or_a_variant_expands_again() -> None:
         ("osl: [1]", 'r.yaml:2: sweep.osl: nothing uses this parameter; write "{osl}"'),
         (
             "bare: [1]",
-            'r.yaml:2: sweep.bare: {bare} on line 4 is read as a mapping; write it in quotes: "{bare}"',
+            'r.yaml:4: b: {bare} is read as a mapping; write it in quotes: "{bare}"',
         ),
         ("isl: [{a: 1}]", "r.yaml:2: sweep.isl: a value is a mapping"),
         ("'a b': [1]", "r.yaml:2: sweep.a b: a parameter's name is letters"),
@@ -319,8 +322,43 @@ def test_null_removes_one_key() -> None:
         ("loads[0]=4", "points into a list: set the whole list"),
         ("loads.x=4", "leads through 'loads', which is a list"),
         ("name.x=4", "leads through 'name', which is a value"),
+        ("sweep.tp=[8]", "'sweep.tp' cannot be set: .* are expanded before values are set: change sweep in"),
+        ("base.benchmark.isl=5", "'base.benchmark.isl' cannot be set: .*: set benchmark.isl"),
+        ("override_x.name=y", "'override_x.name' cannot be set: .*: set name"),
     ],
 )
 def test_bad_assignments(assignment: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         set_value({"name": "a", "loads": [1]}, assignment)
+
+
+def test_what_can_be_built_is_built_beside_blocks_that_cannot() -> None:
+    text = f"{BASE}overide_y: {{}}\noverride_x: {{loads: [9]}}\nzip_override_z: {{name: x}}\n"
+    stray, broken, good = expand(read(text))
+    assert (good.suffix, good.data["loads"], good.faults) == ("x", [9], ())
+    assert [one.message for one in stray.faults] == ["unknown block; did you mean override_y?"]
+    assert broken.faults[0].key == "zip_override_z"
+
+
+def test_a_zip_that_cannot_be_cut_is_judged_by_its_first_variant() -> None:
+    (first,) = expand(read(f"{BASE}zip_override_a:\n  model: {{path: [a, b], precision: [x, y, z]}}\n"))
+    assert first.data["model"] == {"path": "a", "precision": "x"}
+    assert "lists of a zip have one length" in first.faults[0].message
+
+
+def test_a_grid_with_a_fault_is_judged_by_one_point() -> None:
+    text = 'sweep: {isl: [1, 2], osl: 3, unused: [4]}\nbenchmark: {isl: {isl}, osl: "{osl}"}\n'
+    (sample,) = expand(read(text))
+    assert sample.data == {"benchmark": {"isl": 1, "osl": 3}}
+    assert [(one.line, one.key) for one in sample.faults] == [
+        (2, "benchmark.isl"), (1, "sweep.osl"), (1, "sweep.unused"),
+    ]  # fmt: skip
+
+
+def test_a_base_is_judged_where_no_variant_can_be_built() -> None:
+    assert [one.origin for one in expand(read(f"{BASE}override_a: 3\n"))] == ["override_a", "base"]
+
+
+def test_a_selector_does_not_hide_blocks_that_cannot_be_read() -> None:
+    found = select(read(f"{BASE}overide_y: {{}}\noverride_x: {{}}\noverride_z: {{}}\n"), "override_x")
+    assert [one.origin for one in found] == ["overide_y", "override_x"]

@@ -54,6 +54,26 @@ def test_the_batch_host_is_n0_wherever_it_stands_in_the_list(tmp_path: Path) -> 
     assert [host.host for host in found.hosts] == ["gpu3", "gpu1", "gpu2"]
 
 
+def test_the_components_of_a_heterogeneous_job_follow_each_other(tmp_path: Path) -> None:
+    component = "JobId={job} HetJobId=7 HetJobOffset={at} NodeList={nodes} BatchHost={batch}"
+    lines = [
+        component.format(job=7, at=0, nodes="gpu3", batch="gpu3"),
+        component.format(job=8, at=1, nodes="gpu[1-2]", batch="gpu1"),
+    ]
+    script = SCONTROL.format(job="\n".join(lines)).replace(
+        '"show hostnames', """"show hostnames gpu3") echo gpu3 ;;
+"show hostnames gpu[1-2]") printf 'gpu1\\ngpu2\\n' ;;
+"show hostnames""", 1
+    )  # fmt: skip
+    (tmp_path / "scontrol").write_text(script)
+    (tmp_path / "scontrol").chmod(0o755)
+    found = find_allocation("slurm", ["n0", "n1", "n2"])
+    assert [(h.name, h.host, h.het_group) for h in found.hosts] == [
+        ("n0", "gpu3", 0), ("n1", "gpu1", 1), ("n2", "gpu2", 1),
+    ]  # fmt: skip
+    assert found.job_ids == ("7", "8")
+
+
 def test_too_few_nodes_are_told(tmp_path: Path) -> None:
     slurm_tells(tmp_path)
     with pytest.raises(AllocationError, match="job 7 has 3 nodes, and the plan needs 4"):

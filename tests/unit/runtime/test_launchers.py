@@ -19,12 +19,12 @@ ENV = {"CUDA_VISIBLE_DEVICES": "2,3", "TEXT": "a=b c"}
 HOSTS = tuple(Host(name=f"n{i}", host=f"gpu1{7 + i}", address=f"10.0.0.1{7 + i}") for i in range(2))
 
 
-def allocation(launcher: str, job: str | None = None) -> Allocation:
+def allocation(launcher: str, job: str | None = None, hosts: tuple[Host, ...] = HOSTS) -> Allocation:
     return Allocation.model_validate(
         {
             "launcher": launcher,
             "job_id": job,
-            "hosts": HOSTS,
+            "hosts": hosts,
             "project": "/project",
             "supervisor_host": "gpu17",
             "supervisor_pid": 1,
@@ -74,6 +74,17 @@ def test_a_distribution_of_the_recipe_s_own_is_left_to_slurm() -> None:
     words = launcher_of(allocation("slurm", "42")).words(launch)
     assert "--nodelist=gpu17,gpu18" in words
     assert "--distribution=arbitrary" not in words
+
+
+def test_in_a_heterogeneous_job_a_step_names_its_component() -> None:
+    hosts = tuple(host.model_copy(update={"het_group": group}) for group, host in enumerate(HOSTS))
+    found = allocation("slurm", "42", hosts)
+    words = launcher_of(found).words(Launch("decode_0", ("n1",), ("serve",)))
+    assert words[:5] == ["srun", "--jobid=42", "--overlap", "--het-group=1", "--nodes=1"]
+    assert found.job_ids == ("42", "43")
+    with pytest.raises(LaunchError, match="its nodes belong to two components of the heterogeneous job"):
+        launcher_of(found).words(Launch("agg_0", ("n0", "n1"), ("serve",), tasks=2, shares=(1, 1)))
+    assert allocation("slurm", "42").job_ids == ("42",)
 
 
 def test_locally_ranks_of_one_launch_and_containers_are_refused() -> None:

@@ -41,9 +41,14 @@ def test_names_of_steps_and_logs_tell_the_instances_apart(instance: Callable[...
 @pytest.mark.parametrize(
     "text",
     [
-        '{"node": {"a": [1, {}]}}', "{}", "${HOME}/${node}", "awk '{print}'", "{NODE}", "find -exec echo {} +",
+        '{"node": {"a": [1, {}]}}',
+        "{}",
+        "${HOME}/${node}",
+        "awk '{print}'",
+        "{NODE}",
+        "find -exec echo {} +",
     ],
-)  # fmt: skip
+)
 def test_other_braces_stay_as_they_are(instance: Callable[..., Instance], text: str) -> None:
     known = instance().placeholders()
     assert fill(text, known) == text

@@ -41,6 +41,7 @@ class Directory:
             f"{name}/plan.json",
             {
                 "digest": f"d-{name}",
+                "launcher": "slurm",
                 "topology": {"total_nodes": nodes, "gpus_per_node": 8},
                 "points": [{"id": f"c{i}", "digest": f"p{i}"} for i in range(1, points + 1)],
                 "steps": [{"name": "etcd", "kind": "service"}, *steps],

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from servesweep.recipe.section import Section
+from servesweep.benchmarks.shared_options import OF_AIPERF
+from servesweep.recipe.section import Section, said
 from servesweep.topology.deployment import Command, Deployment, Value
 
 
@@ -52,7 +53,15 @@ class Benchmark(ABC):
 
     def files(self, options: Section) -> list[str]:
         """Files whose content decides the numbers: a changed one makes another configuration."""
-        return []
+        return list(self.named_files(options).values())
+
+    def named_files(self, options: Section) -> dict[str, str]:
+        """The same by the key that names each; none of them may be missing."""
+        return {}
+
+    def unread(self, options: Section) -> dict[str, str]:
+        """Keys that are said and change nothing here, each with the reason."""
+        return dict.fromkeys(said(options, OF_AIPERF), "the client is not aiperf")
 
     @abstractmethod
     def command(self, load: Load, options: Section, context: BenchmarkContext) -> Command:

@@ -9,17 +9,18 @@ from pydantic import Field
 from servesweep.benchmarks.benchmark import Benchmark, BenchmarkContext, Load, frontend_environment
 from servesweep.benchmarks.shared_options import SharedOptions
 from servesweep.recipe.section import Environment, Section
+from servesweep.recipe.texts import Line, Text
 from servesweep.topology.deployment import Command
 
 
 class CustomOptions(SharedOptions):
     """What is run, and with which further environment."""
 
-    command: str = Field(
+    command: Text = Field(
         min_length=1, description="Shell text, run by bash; ends with 0 when the point is valid."
     )
     env: Environment = Field(default_factory=dict, description="Environment of the command alone.")
-    container_image: str | None = Field(
+    container_image: Line | None = Field(
         default=None, description="Image of the command; unused when container_runtime is none."
     )
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from servesweep.benchmarks.benchmark import Benchmark, BenchmarkContext, Load
 from servesweep.benchmarks.custom import Custom, CustomOptions
 from servesweep.benchmarks.shared_options import Levels, SharedOptions
-from servesweep.recipe.section import Section
+from servesweep.recipe.section import Section, said
 from servesweep.topology.deployment import Command, ended_file
 
 
@@ -39,6 +39,12 @@ class Manual(Benchmark):
                 facts=options.model_dump(mode="json", include={"serve_seconds"}, exclude_defaults=True),
             )
         ]
+
+    def unread(self, options: Section) -> dict[str, str]:
+        """Levels of a load that nothing drives."""
+        return super().unread(options) | dict.fromkeys(
+            said(options, ("concurrencies",)), "manual drives no load"
+        )
 
     def command(self, load: Load, options: Section, context: BenchmarkContext) -> Command:
         """A custom command that only waits: for the time to be over, or for the terminal services."""

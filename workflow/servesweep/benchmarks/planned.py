@@ -10,6 +10,7 @@ from pydantic import Field
 from servesweep.benchmarks.benchmark import Benchmark, BenchmarkContext, Load
 from servesweep.benchmarks.shared_options import Levels, Rates, SharedOptions
 from servesweep.recipe.section import Environment, Section
+from servesweep.recipe.texts import Line
 from servesweep.topology.deployment import Command
 
 
@@ -19,6 +20,11 @@ class PlannedOnly(Benchmark):
     def unsupported(self, options: Section) -> list[str]:
         """The whole type."""
         return [f"benchmark.type {self.name}: its client"]
+
+    def named_files(self, options: Section) -> dict[str, str]:
+        """The trace, or the client's configuration."""
+        found = {key: getattr(options, key, None) for key in ("trace_file", "agentperf_config")}
+        return {key: path for key, path in found.items() if path}
 
     def loads(self, options: Section) -> list[Load]:
         """The points that a client would measure."""
@@ -68,11 +74,11 @@ class LongBenchOptions(SharedOptions):
 class TraceReplayOptions(SharedOptions):
     """A trace of requests, replayed at each concurrency."""
 
-    trace_file: str = Field(description="File of the trace, in the format of mooncake.")
+    trace_file: Line = Field(description="File of the trace, in the format of mooncake.")
     concurrencies: Levels = Field(description="Requests in flight: one number, a list, or text like 1x2x4.")
     ttft_threshold_ms: int = Field(default=2000, ge=1, description="Longest TTFT of goodput, ms.")
     itl_threshold_ms: int = Field(default=25, ge=1, description="Longest ITL of goodput, ms.")
-    custom_tokenizer: str | None = Field(
+    custom_tokenizer: Line | None = Field(
         default=None, description="Tokenizer, where the model's is not the one."
     )
 
@@ -111,8 +117,8 @@ class SglangBenchOptions(SharedOptions):
 class AgentPerfOptions(SharedOptions):
     """Agents' conversations from a client of its own."""
 
-    agentperf_client_dir: str | None = Field(default=None, description="Directory of the client.")
-    agentperf_config: str | None = Field(default=None, description="Its configuration file.")
+    agentperf_client_dir: Line | None = Field(default=None, description="Directory of the client.")
+    agentperf_config: Line | None = Field(default=None, description="Its configuration file.")
     concurrency: int | None = Field(default=None, ge=1, description="Conversations in flight.")
     env: Environment = Field(default_factory=dict, description="Environment of the client.")
 

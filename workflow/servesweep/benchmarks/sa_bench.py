@@ -5,31 +5,38 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from servesweep.benchmarks.benchmark import Benchmark, BenchmarkContext, Load
-from servesweep.benchmarks.shared_options import Levels, Rates, SharedOptions
+from servesweep.benchmarks.shared_options import OF_AIPERF, Levels, Rates, SharedOptions
 from servesweep.loadgen.spec import RESERVED_BODY_KEYS, Latency, LoadSpec
-from servesweep.recipe.problems import listed
-from servesweep.recipe.section import Section, fault
+from servesweep.recipe.limits import A_WEEK, LARGEST_SEED, MOST_POINTS, MOST_REQUESTS, MOST_TOKENS
+from servesweep.recipe.problems import listed, shown
+from servesweep.recipe.section import Section, fault, said
+from servesweep.recipe.texts import Line
 from servesweep.topology.deployment import Command
 
 # What makes points of its own, what changes no number, and what only other clients know.
 LEVELS = ("concurrencies", "req_rate", "repeats")
 HARMLESS = (
-    "client_processes", "aiperf_package", "aiperf_args", "stream_output", "reuse_http_connections",
-    "use_chat_template",
+    *OF_AIPERF, "client_processes", "reuse_http_connections", "use_chat_template",
 )  # fmt: skip
 UNUSED = ("dataset_name", "dataset_path", "slow_down_sleep_time", "slow_down_wait_time")
+
+
+def _milliseconds(limit: float) -> float:
+    if not 0 < limit < math.inf:
+        raise ValueError(f"expected milliseconds above 0, got {shown(limit)}")
+    return limit
 
 
 class SaBenchOptions(SharedOptions):
     """The load: lengths, levels, warm-up."""
 
-    isl: int = Field(ge=1, description="Input sequence length, tokens.")
-    osl: int = Field(ge=1, description="Output sequence length, tokens.")
+    isl: int = Field(ge=1, le=MOST_TOKENS, description="Input sequence length, tokens.")
+    osl: int = Field(ge=1, le=MOST_TOKENS, description="Output sequence length, tokens.")
     concurrencies: Levels = Field(description="Requests in flight: one number, a list, or text like 1x2x4.")
     req_rate: Rates = Field(
         default=[math.inf],
@@ -41,29 +48,40 @@ class SaBenchOptions(SharedOptions):
         le=1,
         description="Lengths are uniform between this share of ISL or OSL and the whole.",
     )
-    num_prompts_mult: int = Field(default=10, ge=1, description="Measured requests = concurrency x this.")
-    num_warmup_mult: int = Field(default=2, ge=0, description="Warm-up requests = concurrency x this.")
-    repeats: int = Field(default=1, ge=1, description="How many times each level is measured.")
+    num_prompts_mult: int = Field(
+        default=10, ge=1, le=MOST_REQUESTS, description="Measured requests = concurrency x this."
+    )
+    num_warmup_mult: int = Field(
+        default=2, ge=0, le=MOST_REQUESTS, description="Warm-up requests = concurrency x this."
+    )
+    repeats: int = Field(
+        default=1, ge=1, le=MOST_POINTS, description="How many times each level is measured."
+    )
     seed: int = Field(
-        default=0, ge=0, description="Seed of prompts, lengths and arrivals; mixed with the point."
+        default=0,
+        ge=0,
+        le=LARGEST_SEED,
+        description="Seed of prompts, lengths and arrivals; mixed with the point.",
     )
     api: Literal["completions", "chat"] = Field(
         default="completions", description="OpenAI endpoint that is asked."
     )
     ignore_eos: bool = Field(default=True, description="Ask the engine to go on to the asked length.")
-    temperature: float = Field(default=0.0, ge=0, description="Sampling temperature.")
+    temperature: float = Field(default=0.0, ge=0, le=100, description="Sampling temperature.")
     extra_body: dict[str, Any] = Field(default_factory=dict, description="Further keys of each request body.")
-    request_timeout_s: float = Field(default=600.0, gt=0, description="A longer request has failed, seconds.")
+    request_timeout_s: float = Field(
+        default=600.0, gt=0, le=A_WEEK, description="A longer request has failed, seconds."
+    )
     max_failed_fraction: float = Field(
         default=0.0, ge=0, lt=1, description="Share of failed requests with which a point still counts."
     )
-    custom_tokenizer: str | None = Field(
+    custom_tokenizer: Line | None = Field(
         default=None, description="Tokenizer directory, where the model's is not the one."
     )
     client_processes: int | None = Field(
-        default=None, ge=1, description="Client processes; default: chosen from the load."
+        default=None, ge=1, le=1024, description="Client processes; default: chosen from the load."
     )
-    goodput: dict[Latency, float] = Field(
+    goodput: dict[Latency, Annotated[float, AfterValidator(_milliseconds)]] = Field(
         default_factory=dict, description="Limits in ms that a request must keep to count as goodput."
     )
     min_output_fraction: float | None = Field(
@@ -75,15 +93,15 @@ class SaBenchOptions(SharedOptions):
     dataset_name: Literal["random", "custom"] = Field(
         default="random", description="Where prompts come from."
     )
-    dataset_path: str | None = Field(default=None, description="File of prompts of the custom dataset.")
+    dataset_path: Line | None = Field(default=None, description="File of prompts of the custom dataset.")
     reuse_http_connections: bool | None = Field(
         default=None, description="Read for compatibility: connections are always reused."
     )
     slow_down_sleep_time: float | None = Field(
-        default=None, ge=0, description="SGLang: seconds that decode sleeps before a point."
+        default=None, ge=0, le=A_WEEK, description="SGLang: seconds that decode sleeps before a point."
     )
     slow_down_wait_time: float | None = Field(
-        default=None, ge=0, description="SGLang: seconds until decode has its full batch."
+        default=None, ge=0, le=A_WEEK, description="SGLang: seconds until decode has its full batch."
     )
 
     @model_validator(mode="after")
@@ -97,6 +115,24 @@ class SaBenchOptions(SharedOptions):
             raise fault(f"use_chat_template and api: {self.api} contradict each other: keep one", "api")
         if self.dataset_name == "custom" and self.dataset_path is None:
             raise fault("the custom dataset needs its file", "dataset_path")
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_measured(self) -> SaBenchOptions:
+        points = len(self.concurrencies) * len(self.req_rate) * self.repeats
+        if points > MOST_POINTS:
+            told = "concurrencies x req_rate x repeats"
+            raise fault(
+                f"a configuration has at most {MOST_POINTS} points, and {told} are {points}", "repeats"
+            )
+        for key in ("num_prompts_mult", "num_warmup_mult"):
+            requests = max(self.concurrencies) * getattr(self, key)
+            if requests > MOST_REQUESTS:
+                raise fault(
+                    f"a point has at most {MOST_REQUESTS} requests, and the largest concurrency x this is"
+                    f" {requests}",
+                    key,
+                )
         return self
 
     @property
@@ -151,10 +187,29 @@ class SaBench(Benchmark):
         }
         return [feature for feature, asked in wanted.items() if asked]
 
-    def files(self, options: Section) -> list[str]:
-        """The recipe's own tokenizer makes the prompts."""
+    def named_files(self, options: Section) -> dict[str, str]:
+        """The recipe's own tokenizer, which makes the prompts, or its own prompts."""
         assert isinstance(options, SaBenchOptions)
-        return [f"{options.custom_tokenizer}/tokenizer.json"] if options.custom_tokenizer else []
+        found = {}
+        if tokenizer := options.custom_tokenizer:
+            whole = tokenizer.endswith(".json")
+            found["custom_tokenizer"] = tokenizer if whole else f"{tokenizer}/tokenizer.json"
+        if options.dataset_name == "custom" and options.dataset_path is not None:
+            found["dataset_path"] = options.dataset_path
+        return found
+
+    def unread(self, options: Section) -> dict[str, str]:
+        """A file of prompts that are not asked for, half of a slow start, and connections that are kept."""
+        assert isinstance(options, SaBenchOptions)
+        found = super().unread(options)
+        if options.reuse_http_connections is False:
+            found["reuse_http_connections"] = "connections are always reused"
+        if options.dataset_name != "custom":
+            found |= dict.fromkeys(said(options, ("dataset_path",)), "dataset_name is random")
+        if options.slow_down_sleep_time is None:
+            told = "slow_down_sleep_time is not set"
+            found |= dict.fromkeys(said(options, ("slow_down_wait_time",)), told)
+        return found
 
     def command(self, load: Load, options: Section, context: BenchmarkContext) -> Command:
         """Write the load as a file and call the client on it."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from servesweep.recipe.limits import MOST_IN_FLIGHT, MOST_POINTS
 from servesweep.recipe.problems import shown
 from servesweep.recipe.section import Section
 
@@ -17,6 +18,13 @@ class SharedOptions(Section):
     aiperf_package: str | None = Field(default=None, description="Version of aiperf that a type installs.")
     aiperf_args: dict[str, Any] = Field(default_factory=dict, description="Further arguments of aiperf.")
     stream_output: bool | None = Field(default=None, description="Show the client's output as it comes.")
+
+
+MANY_DIGITS = 100
+
+
+# What only aiperf, which no client of this version is, has a use for.
+OF_AIPERF = ("aiperf_package", "aiperf_args", "stream_output")
 
 
 def _levels(value: Any) -> list[int]:
@@ -30,6 +38,10 @@ def _levels(value: Any) -> list[int]:
         raise ValueError(
             f"expected whole numbers from 1, as a list or as text like 1x2x4, got {shown(wrong)}"
         )
+    if (most := max(level for level in levels if level is not None)) > MOST_IN_FLIGHT:
+        raise ValueError(f"at most {MOST_IN_FLIGHT} requests are in flight, got {shown(most)}")
+    if len(levels) > MOST_POINTS:
+        raise ValueError(f"a configuration has at most {MOST_POINTS} points, got {len(levels)} concurrencies")
     return [level for level in levels if level is not None]
 
 
@@ -37,7 +49,8 @@ def _positive(word: Any) -> int | None:
     if isinstance(word, bool):
         return None
     if isinstance(word, str):
-        word = int(word) if word.strip().isdigit() else 0
+        # Python reads no more digits than some thousands.
+        word = int(word) if word.strip().isdecimal() and len(word) < MANY_DIGITS else 0
     return word if isinstance(word, int) and word >= 1 else None
 
 
@@ -47,13 +60,16 @@ def _rates(value: Any) -> list[float]:
     for word in value if isinstance(value, list) else [value]:
         try:
             rate = math.nan if isinstance(word, bool) else float(word)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             rate = math.nan
         if not rate > 0:
-            raise ValueError(f"expected inf or requests per second above 0, got {shown(word)}")
+            form = "one number or a list like [1, 2.5, inf]"
+            raise ValueError(f"expected inf or requests per second above 0, {form}, got {shown(word)}")
         rates.append(rate)
     if not rates:
         raise ValueError("at least one request rate is needed")
+    if len(rates) > MOST_POINTS:
+        raise ValueError(f"a configuration has at most {MOST_POINTS} points, got {len(rates)} request rates")
     return rates
 
 

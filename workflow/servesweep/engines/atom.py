@@ -14,6 +14,7 @@ from pydantic import Field
 
 from servesweep.engines.engine import Engine, WorkerSpec, argument, without
 from servesweep.engines.flags import flags
+from servesweep.engines.vocabulary import Vocabulary
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment
 from servesweep.topology.ports import LMCACHE_SERVER
@@ -40,6 +41,7 @@ class Atom(Engine):
     Options = AtomOptions
     transports = frozenset({"http"})
     reserved = frozenset({"model", "host", "server-port", "tp", "tensor-parallel-size", "kv-transfer-config"})
+    vocabulary = Vocabulary(read=frozenset({"served-model-name", EXTRA}), shorts={"dp": "data-parallel-size"})
 
     def command(self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> Command:
         """Render the server of one worker; its flags mix `-` and `_`, so they stay as they are written."""

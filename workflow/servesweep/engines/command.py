@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from pydantic import Field, field_validator
@@ -9,6 +10,7 @@ from pydantic import Field, field_validator
 from servesweep.engines.engine import Engine, WorkerSpec
 from servesweep.engines.flags import flags
 from servesweep.recipe.section import Section
+from servesweep.recipe.texts import Text
 from servesweep.topology.deployment import Command, Deployment, Probe
 from servesweep.topology.shapes import ProcessPlace
 
@@ -18,7 +20,7 @@ PLACEHOLDERS = ("{port}", "{host}", "{model}", "{gpus}", "{name}", "{mode}", "{b
 class CommandOptions(Section):
     """The server's command line and where it tells its health."""
 
-    argv: tuple[str, ...] = Field(
+    argv: tuple[Text, ...] = Field(
         strict=False,
         min_length=1,
         description="Program and arguments; {port} {host} {model} {gpus} {name} {mode} {bootstrap_port}.",
@@ -30,12 +32,14 @@ class CommandOptions(Section):
     def _listens_where_told(cls, argv: tuple[str, ...]) -> tuple[str, ...]:
         if not any("{port}" in word for word in argv):
             raise ValueError("{port} is not used: the server would not listen where it is looked for")
+        if not argv[0].strip():
+            raise ValueError("the program has no name: the first word is empty")
         return argv
 
     @field_validator("health")
     @classmethod
     def _is_a_path(cls, health: str) -> str:
-        if not health.startswith("/"):
+        if not re.fullmatch("/[!-~]*", health):
             raise ValueError(f"expected a path such as /health, got {health!r}")
         return health
 
@@ -69,8 +73,8 @@ class CommandEngine(Engine):
         command = self.command(process, WorkerSpec(options=options), deployment)
         return Command(argv=command.argv + args)
 
-    def replica_name(self, name: str) -> tuple[str, ...]:
-        """Nothing: the command line takes the name by {name}, if at all."""
+    def replica_words(self, args: tuple[str, ...], deployment: Deployment) -> tuple[str, ...]:
+        """Nothing: the command line takes the model and its name by {model} and {name}, if at all."""
         return ()
 
     def probe(self, process: ProcessPlace, options: Section, deployment: Deployment) -> Probe | None:

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from servesweep.engines.flags import kebab, named, owned, refused
+from servesweep.engines.argument_faults import SERVED, argument_faults, name_faults
+from servesweep.engines.flags import given, kebab
+from servesweep.engines.vocabulary import NO_WORDS, Vocabulary, unless_named
+from servesweep.engines.word_faults import word_faults
 from servesweep.recipe.dynamo import DynamoSection
 from servesweep.recipe.kv_events import KvEventsSection
-from servesweep.recipe.problems import listed
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment, Probe, Transport, registers
 from servesweep.topology.processes import Parallelism
@@ -44,6 +46,8 @@ class Engine(ABC):
 
     `reserved` names the arguments that the topology decides, `reserved_extra` those of the server's own
     flags, and `rank_flags` those of a replica over several nodes; in kebab case, and meant in any spelling.
+    `vocabulary` is what else must be known of its flags. `model_flags` name the model, which is the recipe's.
+    `several_names`: it serves a model under more than one name.
     `spans_nodes`: a worker may have several nodes. `one_step`: one launch starts all ranks of a worker, a
     task a GPU, with the srun options `step_options`; a frontend of the same image needs
     `frontend_step_options`. `exact_packing`: a worker of several nodes takes exactly its GPUs.
@@ -55,6 +59,9 @@ class Engine(ABC):
     reserved: ClassVar[frozenset[str]] = frozenset()
     reserved_extra: ClassVar[frozenset[str]] = frozenset()
     rank_flags: ClassVar[frozenset[str]] = frozenset()
+    vocabulary: ClassVar[Vocabulary] = NO_WORDS
+    model_flags: ClassVar[frozenset[str]] = frozenset()
+    several_names: ClassVar[bool] = False
     sidecars: ClassVar[bool] = False
     spans_nodes: ClassVar[bool] = False
     one_step: ClassVar[bool] = False
@@ -106,7 +113,11 @@ class Engine(ABC):
 
     def notes(self, mode: str, args: Mapping[str, Any], options: Section) -> list[str]:
         """What a reader should know about a role's arguments."""
-        return []
+        return [
+            f"roles.{mode}.args.{name} is not used: the model is the recipe's model.path"
+            for name in args
+            if self.vocabulary.full(name) in self.model_flags
+        ]
 
     def unsupported(self, options: Section) -> list[str]:
         """What the options ask that a run of this version cannot do, as `engine.key: what`."""
@@ -134,36 +145,37 @@ class Engine(ABC):
         """
         raise ValueError(f"{self.name} has no HTTP endpoint of its own, so it cannot be a replica")
 
-    def replica_name(self, name: str) -> tuple[str, ...]:
-        """The words that give a replica its served name, where the user's arguments do not."""
-        return ("--served-model-name", name)
+    def replica_words(self, args: tuple[str, ...], deployment: Deployment) -> tuple[str, ...]:
+        """What a replica serves, and under which name, where the user's arguments do not say it."""
+        return unless_named(args, {SERVED: deployment.served_model})
 
-    def replica_notes(self, args: tuple[str, ...]) -> list[str]:
-        """What a reader should know about a replica started with these arguments."""
-        return []
+    def replica_name(self, args: tuple[str, ...]) -> str | None:
+        """The served name that a replica's own arguments give, if they do."""
+        return self.vocabulary.spelt_out(given(args)).get(SERVED) or None
+
+    def gpus_of(self, args: Mapping[str, Any]) -> int | None:
+        """GPUs that the parallel sizes in a worker's arguments take; None where they give none."""
+        return None
 
     def replica_refusals(self, args: tuple[str, ...], nodes_per_replica: int) -> list[tuple[str, str]]:
         """Faults of a replica's free-form arguments as (top-level key, sentence)."""
-        given = dict.fromkeys(named(args))
-        if owned(given, {"port"}):
-            return [
-                ("framework_args", "every replica serves on port 8080, which servesweep sets: remove --port")
-            ]
-        if nodes_per_replica > 1 and (ranks := owned(given, self.rank_flags)):
-            told = listed([f"--{name}" for name in ranks])
-            return [("framework_args", f"servesweep sets the ranks of a replica itself: remove {told}")]
-        if nodes_per_replica > 1 and not self.spans_nodes:
-            return [("nodes_per_replica", f"a replica of the engine {self.name} runs on one node")]
-        return []
+        ranks = self.rank_flags if nodes_per_replica > 1 else frozenset()
+        sentences = word_faults(args, self.reserved, ranks, self.vocabulary)
+        faults = [("framework_args", sentence) for sentence in sentences]
+        if not faults and nodes_per_replica > 1 and not self.spans_nodes:
+            faults.append(("nodes_per_replica", f"a replica of the engine {self.name} runs on one node"))
+        return faults
 
     def served_model(self, args: Mapping[str, Any], options: Section | None = None) -> str | None:
-        """The served name that the arguments give, if they do."""
-        name = argument(args, "served-model-name")
-        return str(name) if name is not None else None
+        """The served name that the arguments give, if they do; of several the first."""
+        name = argument(args, SERVED)
+        first = name[0] if isinstance(name, list) and name else name
+        return str(first) if first is not None else None
 
     def refusals(self, mode: str, args: Mapping[str, Any], options: Section) -> list[tuple[str, str]]:
         """Faults of a role's arguments as (key below the role, sentence)."""
-        return refused(args, self.reserved)
+        faults = argument_faults(args, self.reserved, self.vocabulary)
+        return faults + list(name_faults(args, several=self.several_names))
 
     def probe(self, process: ProcessPlace, options: Section, deployment: Deployment) -> Probe | None:
         """How the readiness of a process is asked; None for ranks without an endpoint of their own."""

@@ -44,12 +44,15 @@ def owned(args: Iterable[str], reserved: Iterable[str]) -> list[str]:
     return [name for name in args if kebab(name) in taken]
 
 
-def repeated(args: Iterable[str]) -> list[tuple[str, str]]:
-    """The names in `args` that an earlier one has already given in the other spelling: (name, earlier)."""
+def repeated(args: Iterable[str], full: Callable[[str], str] = kebab) -> list[tuple[str, str]]:
+    """The names in `args` that an earlier one has already given by another name: (name, earlier).
+
+    `full` gives the one name that several mean; by default they differ in their spelling alone.
+    """
     seen: dict[str, str] = {}
     found = []
     for name in args:
-        earlier = seen.setdefault(kebab(name), name)
+        earlier = seen.setdefault(full(name), name)
         if earlier != name:
             found.append((name, earlier))
     return found
@@ -60,13 +63,14 @@ def named(words: Iterable[str]) -> list[str]:
     return [word[2:].partition("=")[0] for word in words if word.startswith("--") and len(word) > 2]
 
 
-def refused(args: Iterable[str], reserved: Iterable[str]) -> list[tuple[str, str]]:
-    """What is wrong with the names of arguments, as (`args.<name>`, sentence).
-
-    Those that the product sets itself, and those that are given twice, in both spellings.
-    """
-    args = list(args)
-    return [(f"args.{name}", TOPOLOGY) for name in owned(args, reserved)] + [
-        (f"args.{name}", f"this argument is given twice: {earlier} is the same one, so keep one")
-        for name, earlier in repeated(args)
-    ]
+def given(words: Iterable[str]) -> dict[str, str]:
+    """The flags of a command line with their first value, or none: `--tp 4 --port=1 -x`; the last counts."""
+    found: dict[str, str] = {}
+    name = ""
+    for word in words:
+        if word.startswith("-") and not word.lstrip("-")[:1].isdigit():
+            name, _, value = word.lstrip("-").partition("=")
+            found[name] = value
+        elif name:
+            found[name] = found[name] or word
+    return found

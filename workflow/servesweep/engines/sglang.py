@@ -15,6 +15,7 @@ from servesweep.engines.engine import Engine, WorkerSpec, argument, without
 from servesweep.engines.flags import flags
 from servesweep.engines.mooncake import MooncakeStore, store_environment
 from servesweep.engines.sidecar import grpc_port, sidecar_words, together
+from servesweep.engines.vocabulary import Vocabulary, sizes, unless_named
 from servesweep.recipe.dynamo import DynamoSection
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment, Probe
@@ -26,7 +27,18 @@ OWN = RANKS | {
     "host", "port", "nccl-port", "grpc-port", "disaggregation-mode", "disaggregation-bootstrap-port",
     "request-plane", "dump-config-to",
 }  # fmt: skip
-REPLACED = ("model-path", "served-model-name")
+REPLACED = ("model-path", "model", "served-model-name")
+SIZES = {"tp": "tensor", "dp": "data", "pp": "pipeline", "ep": "expert"}
+VOCABULARY = Vocabulary(
+    read=frozenset(
+        {"model-path", "served-model-name", "enable-dp-attention", "kv-events-config", "grpc-mode",
+         "disaggregation-transfer-backend", "incremental-streaming-output",
+         *(f"{size}-parallel-size" for size in SIZES.values())}
+    ),
+    # `--tp` is itself an abbreviation, and what everybody writes.
+    aliases={"model": "model-path"}
+    | {name + end: f"{size}-parallel-size" for name, size in SIZES.items() for end in ("", "-size")},
+)  # fmt: skip
 
 
 class SglangOptions(Section):
@@ -45,6 +57,8 @@ class Sglang(Engine):
     transports = frozenset({"dynamo", "http"})
     reserved = OWN
     rank_flags = RANKS
+    vocabulary = VOCABULARY
+    model_flags = frozenset({"model-path"})
     sidecars = True
     spans_nodes = True
 
@@ -89,11 +103,21 @@ class Sglang(Engine):
         grpc = deployment.schemes.get(process.mode) == "grpc"
         return probe.model_copy(update={"kind": "tcp"}) if grpc else probe
 
-    def replica_notes(self, args: tuple[str, ...]) -> list[str]:
+    def replica_words(self, args: tuple[str, ...], deployment: Deployment) -> tuple[str, ...]:
         """SGLang's default address is 127.0.0.1, where no other node finds it."""
-        if any(word == "--host" or word.startswith("--host=") for word in args):
-            return []
-        return ["SGLang listens on 127.0.0.1 unless framework_args say --host 0.0.0.0"]
+        words = {
+            "model-path": deployment.model,
+            "served-model-name": deployment.served_model,
+            "host": "0.0.0.0",
+        }
+        return unless_named(args, words, VOCABULARY)
+
+    def gpus_of(self, args: Mapping[str, Any]) -> int | None:
+        """All degrees; data parallelism of the attention alone lies within the tensor's."""
+        said = VOCABULARY.spelt_out(args)
+        within = said.get("enable-dp-attention") not in (None, False)
+        data = () if within else ("data-parallel-size",)
+        return sizes(said, "tensor-parallel-size", "pipeline-parallel-size", *data)
 
     def replica(
         self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment

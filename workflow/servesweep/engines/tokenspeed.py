@@ -6,9 +6,13 @@ srt-slurm, https://github.com/NVIDIA/srt-slurm, `docs/tokenspeed.md`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from servesweep.engines.dynamo_worker import dynamo_environment
 from servesweep.engines.engine import Engine, WorkerSpec, without
 from servesweep.engines.flags import flags
+from servesweep.engines.vocabulary import Vocabulary, sizes
 from servesweep.topology.deployment import Command, Deployment
 from servesweep.topology.shapes import ProcessPlace
 
@@ -22,7 +26,16 @@ class Tokenspeed(Engine):
         {"host", "port", "dist-init-addr", "nnodes", "node-rank", "disaggregation-mode",
          "disaggregation-bootstrap-port", "request-plane"}
     )  # fmt: skip
+    vocabulary = Vocabulary(
+        read=frozenset({"model", "served-model-name", "world-size", "tensor-parallel-size"}),
+        aliases={"model-path": "model", "tp": "tensor-parallel-size"},
+    )
+    model_flags = frozenset({"model"})
     spans_nodes = True
+
+    def gpus_of(self, args: Mapping[str, Any]) -> int | None:
+        """Its world, where it is told: each part of a model is cut within it in a way of its own."""
+        return sizes(self.vocabulary.spelt_out(args), "world-size")
 
     def command(self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> Command:
         """Render one rank.

@@ -17,8 +17,10 @@ import yaml
 from servesweep.engines import numa
 from servesweep.engines.dynamo_worker import dynamo_environment
 from servesweep.engines.engine import Engine, WorkerSpec, argument
+from servesweep.engines.flags import TOPOLOGY, owned, repeated
 from servesweep.engines.sidecar import grpc_port, sidecar_words, together
 from servesweep.engines.trtllm_options import TrtllmOptions, options_of
+from servesweep.engines.vocabulary import NO_WORDS, sizes
 from servesweep.recipe.dynamo import DynamoSection
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment, step_name, uneven
@@ -57,6 +59,20 @@ class Trtllm(Engine):
     }  # fmt: skip
     # What imports TensorRT-LLM looks for MPI, also with a single rank.
     frontend_step_options: ClassVar[Mapping[str, str]] = {"mpi": "pmix"}
+
+    def gpus_of(self, args: Mapping[str, Any]) -> int | None:
+        """The degrees of the engine's file; experts lie within the tensor's."""
+        said = NO_WORDS.spelt_out(args)
+        return sizes(said, "tensor-parallel-size", "pipeline-parallel-size", "context-parallel-size")
+
+    def refusals(self, mode: str, args: Mapping[str, Any], options: Section) -> list[tuple[str, str]]:
+        """Keys of its file, which may hold any values."""
+        faults = [(f"args.{key}", TOPOLOGY) for key in owned(args, self.reserved)]
+        faults += [(f"args.{key}", "the key is empty") for key in args if not key.strip()]
+        return faults + [
+            (f"args.{key}", f"this argument is given twice: {earlier} is the same one, so keep one")
+            for key, earlier in repeated(args)
+        ]
 
     def command(self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> Command:
         """Render the launch of all ranks of a worker, and the engine's file."""
@@ -177,9 +193,14 @@ def _serve(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment, co
     for name in SIZES:
         size = argument(worker.args, name.replace("_", "-"))
         words += [f"--{name}", str(size)] if size is not None else []
-    served = options_of(worker).served_model_name
-    words += ["--served_model_name", served] if served else []
+    named = options_of(worker).served_model_name or deployment.served_model != _directory(deployment)
+    words += ["--served_model_name", deployment.served_model] if named else []
     return [*words, "--config", config, *worker.extra_args]
+
+
+def _directory(deployment: Deployment) -> str:
+    """The name that a model has when the recipe gives it none."""
+    return deployment.model_path.rstrip("/").rpartition("/")[2]
 
 
 def _environment(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> dict[str, str]:

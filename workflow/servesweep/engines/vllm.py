@@ -11,14 +11,17 @@ from typing import Any
 
 from servesweep.engines.dynamo_worker import config_dump, dynamo_environment, kv_events
 from servesweep.engines.engine import Engine, WorkerSpec, without
-from servesweep.engines.flags import flags, owned
-from servesweep.engines.kv_connectors import registers_workers
+from servesweep.engines.flags import flags, kebab, owned
+from servesweep.engines.flags import named as flag_names
+from servesweep.engines.kv_connectors import checked, registers_workers
 from servesweep.engines.mooncake import store_environment
 from servesweep.engines.ray import ray_command
 from servesweep.engines.vllm_failover import failover_environment, failover_refusals, sharing
+from servesweep.engines.vllm_names import VOCABULARY, served_names
 from servesweep.engines.vllm_options import VllmOptions, options_of, size
 from servesweep.engines.vllm_sidecar import beside_sidecar, sidecar_refusals
 from servesweep.engines.vllm_transfer import named, transfer
+from servesweep.engines.vocabulary import sizes
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment
 from servesweep.topology.packing import vllm_colocates
@@ -45,6 +48,9 @@ class Vllm(Engine):
     transports = frozenset({"dynamo", "http"})
     reserved = OWN
     rank_flags = RANKS
+    vocabulary = VOCABULARY
+    model_flags = frozenset({"model"})
+    several_names = True
     sidecars = True
     spans_nodes = True
 
@@ -65,7 +71,7 @@ class Vllm(Engine):
 
     def refusals(self, mode: str, args: Mapping[str, Any], options: Section) -> list[tuple[str, str]]:
         """Refuse what a connector or the failover decides by itself."""
-        faults = super().refusals(mode, args, options)
+        faults = super().refusals(mode, args, options) + _connector_faults(args)
         if self.registers(args, options):
             faults += [
                 (f"args.{key}", "the connector moriio needs the place of each worker: remove this key")
@@ -101,6 +107,14 @@ class Vllm(Engine):
             shapes, gpus_per_node, allow=own.allow_prefill_decode_colocation, across_nodes=across
         )
 
+    def gpus_of(self, args: Mapping[str, Any]) -> int | None:
+        """The degrees within a rank; data parallelism is checked where its ranks are placed."""
+        said = VOCABULARY.spelt_out(args)
+        if str(said.get("data-parallel-size") or 1) != "1":
+            return None
+        context = "prefill-context-parallel-size"
+        return sizes(said, "tensor-parallel-size", "pipeline-parallel-size", context)
+
     def profiler_flags(self, start: int, stop: int) -> tuple[str, ...]:
         """The window as vLLM counts it."""
         window = {"profiler": "cuda", "delay_iterations": start, "max_iterations": stop - start}
@@ -108,9 +122,10 @@ class Vllm(Engine):
 
     def notes(self, mode: str, args: Mapping[str, Any], options: Section) -> list[str]:
         """Arguments that recipes repeat, and that follow from where the ranks stand."""
+        notes = super().notes(mode, args, options)
         if size(args, "data-parallel-size") == 1:
-            return []
-        return [
+            return notes
+        return notes + [
             f"roles.{mode}.args.{name} is not used: servesweep sets it from the topology"
             for name in owned(args, DATA_PARALLEL)
         ]
@@ -124,7 +139,7 @@ class Vllm(Engine):
         if worker.sidecar is not None:
             return beside_sidecar(process, worker, worker.sidecar, deployment)
         dynamo = deployment.transport == "dynamo"
-        words = _dynamo(process, deployment) if dynamo else _serve(process, worker, deployment)
+        words = _dynamo(process, worker, deployment) if dynamo else _serve(process, worker, deployment)
         if (config := transfer(process, worker, deployment)) is not None:
             words += ["--kv-transfer-config", config]
         if self.pins_devices(worker.options):
@@ -175,6 +190,10 @@ class Vllm(Engine):
         """Render one rank of a replica; over several nodes by Ray, or by vLLM's own start."""
         chosen = options_of(options)
         serve = [chosen.vllm_serve_binary, "serve"]
+        if args and not args[0].startswith("-"):
+            serve, args = [*serve, args[0]], args[1:]
+        elif not owned(flag_names(args), {"model"}):
+            serve = [*serve, deployment.model]
         port = ["--port", str(deployment.ranks(process)[0].http_port)]
         if chosen.distributed == "ray" and len(deployment.ranks(process)) > 1:
             engine = [*serve, *port, "--distributed-executor-backend", "ray", *args]
@@ -183,9 +202,9 @@ class Vllm(Engine):
         return Command(argv=(*serve, *([] if process.rank else port), *own, *args))
 
 
-def _dynamo(process: ProcessPlace, deployment: Deployment) -> list[str]:
+def _dynamo(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> list[str]:
     words = ["python3", "-m", "dynamo.vllm", "--model", deployment.model]
-    words += ["--served-model-name", deployment.served_model]
+    words += served_names(worker.args, deployment)
     return words if process.mode == "agg" else [*words, "--disaggregation-mode", process.mode]
 
 
@@ -193,7 +212,7 @@ def _serve(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) ->
     words = [options_of(worker.options).vllm_serve_binary, "serve", deployment.model]
     if process.http_port is not None:
         words += ["--host", "0.0.0.0", "--port", str(process.http_port)]
-    return [*words, "--served-model-name", deployment.served_model]
+    return [*words, *served_names(worker.args, deployment)]
 
 
 def _ranks(process: ProcessPlace, deployment: Deployment, parallel: Parallelism) -> list[str]:
@@ -212,3 +231,15 @@ def _ranks(process: ProcessPlace, deployment: Deployment, parallel: Parallelism)
     words = ["--master-addr", leader, "--nnodes", str(len(nodes)), "--node-rank", str(process.rank)]
     words += meeting if parallel.data > 1 else []
     return [*words, *(["--headless"] if process.rank else [])]
+
+
+def _connector_faults(args: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """An unknown connector, and the configuration of one in pieces: servesweep writes that flag whole."""
+    whole = "write kv-transfer-config as one mapping: servesweep gives this flag itself"
+    faults = [(f"args.{key}", whole) for key in args if kebab(key).startswith("kv-transfer-config.")]
+    for key in owned(args, {"connector"}):
+        try:
+            checked(str(args[key]) if args[key] is not None else "none")
+        except ValueError as error:
+            faults.append((f"args.{key}", str(error)))
+    return faults

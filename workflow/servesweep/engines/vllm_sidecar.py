@@ -12,6 +12,7 @@ from servesweep.engines.dynamo_worker import dynamo_environment, kv_events
 from servesweep.engines.engine import WorkerSpec, without
 from servesweep.engines.flags import flags
 from servesweep.engines.sidecar import grpc_port, sidecar_words, together
+from servesweep.engines.vllm_names import served_names
 from servesweep.engines.vllm_options import options_of, size
 from servesweep.engines.vllm_transfer import transfer
 from servesweep.recipe.dynamo import DynamoSection
@@ -37,7 +38,7 @@ def beside_sidecar(
     port = grpc_port(process, dynamo)
     many = len(process.worker_nodes) > 1
     words = [*(SPANNING if many else SINGLE), "serve", deployment.model]
-    words += ["--served-model-name", deployment.served_model]
+    words += served_names(worker.args, deployment)
     serves = registers(process)
     if serves:
         http = process.http_port or port + 1

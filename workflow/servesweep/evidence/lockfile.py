@@ -16,6 +16,7 @@ from servesweep.evidence.fingerprint import read_fingerprints
 from servesweep.evidence.points import read_json, why_open
 from servesweep.evidence.snapshot import SNAPSHOT
 from servesweep.plan.plan import Plan
+from servesweep.recipe.source import parse
 
 LOCK_VERSION = 2
 HEADLINE = (
@@ -86,7 +87,19 @@ def recipe_text(path: Path, plan: Plan) -> str:
         text = path.read_text(encoding="utf-8")
     except OSError:
         return _yaml(plan.resolved.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+    if _is_flow(text):
+        # `lock:` cannot stand behind a closing brace, as of JSON.
+        data = parse(text, str(path)).data
+        return _yaml({key: value for key, value in data.items() if key != "lock"})
     return re.sub(r"^lock:.*?(?=^\S|\Z)", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def _is_flow(text: str) -> bool:
+    try:
+        node = yaml.compose(text, Loader=yaml.CSafeLoader)
+    except yaml.YAMLError:
+        return False
+    return isinstance(node, yaml.MappingNode) and bool(node.flow_style)
 
 
 def integrity(lock: dict[str, Any]) -> str:

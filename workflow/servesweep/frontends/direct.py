@@ -17,6 +17,7 @@ class Direct(Frontend):
 
     name = "direct"
     transport = "http"
+    starts = False
 
     def command(self, deployment: Deployment, section: FrontendSection, port: int) -> Command | None:
         """Nothing to start."""

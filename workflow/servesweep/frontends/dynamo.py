@@ -8,6 +8,7 @@ import yaml
 
 from servesweep.engines.dynamo_worker import LOGGING, planes
 from servesweep.engines.flags import owned
+from servesweep.engines.vocabulary import Vocabulary
 from servesweep.frontends.frontend import Frontend, frontend_flags
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.topology.deployment import Census, Command, Deployment
@@ -28,6 +29,7 @@ class Dynamo(Frontend):
     name = "dynamo"
     transport = "dynamo"
     reserved = frozenset({"http-port", "http-host", "request-plane", "event-plane"})
+    vocabulary = Vocabulary(read=frozenset({POLICY_FLAG}))
     census_path = "/health"
     scales = True
 

@@ -6,7 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from servesweep.engines.flags import kebab, refused, text
+from servesweep.engines.argument_faults import argument_faults
+from servesweep.engines.flags import kebab, text
+from servesweep.engines.vocabulary import NO_WORDS, Vocabulary
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.problems import listed
 from servesweep.topology.deployment import Census, Command, Deployment, Endpoint, Probe, Transport
@@ -17,17 +19,20 @@ from servesweep.topology.shapes import Mode
 class Frontend(ABC):
     """One kind of frontend.
 
-    `scales`: several of them may stand behind nginx. `needs_workers`: it is started once every worker is
-    ready, because it does not wait for them itself.
+    `reserved` names the arguments that the topology decides, `vocabulary` what else must be known of its
+    flags. `scales`: several of them may stand behind nginx. `needs_workers`: it is started once every worker
+    is ready, because it does not wait for them itself.
     """
 
     name: ClassVar[str]
     transport: ClassVar[Transport]
     reserved: ClassVar[frozenset[str]] = frozenset()
+    vocabulary: ClassVar[Vocabulary] = NO_WORDS
     required_engines: ClassVar[frozenset[str] | None] = None
     census_path: ClassVar[str | None] = None
     scales: ClassVar[bool] = False
     needs_workers: ClassVar[bool] = False
+    starts: ClassVar[bool] = True
 
     @abstractmethod
     def command(self, deployment: Deployment, section: FrontendSection, port: int) -> Command | None:
@@ -62,7 +67,7 @@ class Frontend(ABC):
         self, workers: Mapping[Mode, int], engines: Mapping[Mode, str], args: Mapping[str, Any]
     ) -> list[tuple[str, str]]:
         """Faults as (key below `frontend`, sentence); `workers` and `engines` are by mode."""
-        faults = refused(args, self.reserved)
+        faults = argument_faults(args, self.reserved, self.vocabulary)
         if self.required_engines is not None:
             faults += [
                 (

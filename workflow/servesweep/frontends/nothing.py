@@ -16,6 +16,7 @@ class Nothing(Frontend):
 
     name = "none"
     transport = "http"
+    starts = False
 
     def command(self, deployment: Deployment, section: FrontendSection, port: int) -> Command | None:
         """Nothing to start."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from servesweep.engines.flags import kebab
+from servesweep.engines.vocabulary import Vocabulary
 from servesweep.frontends.frontend import Frontend, frontend_flags, retry_flags
 from servesweep.frontends.sglang_router import router_census
 from servesweep.recipe.frontend import FrontendSection
@@ -26,6 +27,7 @@ class VllmRouter(Frontend):
         {"host", "port", "worker-urls", "prefill", "decode", "vllm-pd-disaggregation", "kv-connector",
          "vllm-discovery-address"}
     )  # fmt: skip
+    vocabulary = Vocabulary(read=frozenset({EXPANSION}))
     required_engines = frozenset({"vllm", "simulator", "command"})
     census_path = "/workers"
     scales = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from servesweep.migration.folding import settle_place, tidy
+from servesweep.migration.remarks import ATTENTION
 from servesweep.migration.scope import ABSENT, Data, Scope, get
 
 LENGTHS = ("isl", "osl")
@@ -53,7 +54,8 @@ def migrate_benchmark(scope: Scope) -> None:
         first = block.get("type")
         unknown = sorted(name for name in types if name not in FIELDS)
         if unknown and first is not None and not scope.modern:
-            first.note(scope.say(f"{unknown[0]} is no type of benchmark that v1 or v2 knows"))
+            sentence = f"{unknown[0]} is no type of benchmark that v1 or v2 knows"
+            first.note(scope.say(sentence, ATTENTION))
     settle_place(scope, "benchmark", *PLACES)
     if scope.over and not scope.modern:
         for key in get(scope.base, "benchmark") or {}:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from servesweep.migration.account import Account
 from servesweep.migration.migrate import Migrated, migrate_text
 from servesweep.recipe.problems import Problem, RecipeError
 
@@ -26,33 +27,35 @@ SUFFIXES = (".yaml", ".yml")
 def migrate(paths: tuple[Path, ...], in_place: bool, output: Path | None) -> None:
     """Rewrite v1 recipes as schema 2, keeping comments and order; one file alone goes to the terminal.
 
-    Of a directory every *.yaml and *.yml is rewritten. What v2 has no place for is a comment in the file, and
-    a note on the terminal. A file that is no recipe, or cannot be read or written, is named and stays as it
-    is; the others are written, and the exit code is 1.
+    Of a directory every *.yaml and *.yml is rewritten; of several the output has a directory each. What v2
+    has no place for is a comment in the file, and a note on the terminal; the notes that need a decision come
+    last, then the count. A file that is no recipe, or cannot be read or written, is named and stays as it is;
+    the others are written, and the exit code is 1.
     """
     if in_place and output is not None:
         raise click.UsageError("say --in-place or --output, not both")
     to_terminal = not in_place and output is None
     if to_terminal and (len(paths) > 1 or paths[0].is_dir()):
         raise click.UsageError("for several files say --in-place or --output DIR")
-    failures = 0
+    account = Account()
     written: set[Path] = set()
     for path in paths:
         if path.is_dir() and not any(_files((path,))):
-            click.echo(str(_refusal(path, f"the directory holds no {' or '.join(SUFFIXES)} file")), err=True)
-            failures += 1
+            account.refuse(_refusal(path, f"the directory holds no {' or '.join(SUFFIXES)} file"))
     for source, relative in _files(paths):
         target = None if to_terminal else source if output is None else output / relative
         try:
             if target in written:
                 raise _refusal(source, f"another file was written to {target} already")
-            _migrate_file(source, target)
+            migrated, changed = _migrate_file(source, target)
+            account.add(source, target, migrated, changed=changed)
         except RecipeError as error:
-            click.echo(str(error), err=True)
-            failures += 1
+            account.refuse(error)
         if target is not None:
             written.add(target)
-    if failures:
+    for line in account.told(count=not to_terminal):
+        click.echo(line, err=True)
+    if account.refused:
         sys.exit(1)
 
 
@@ -60,13 +63,16 @@ def _files(paths: tuple[Path, ...]) -> Iterator[tuple[Path, Path]]:
     """Yield (file, path below the output directory), the files of a directory sorted."""
     for path in paths:
         if path.is_dir():
+            # Directories of one migration may hold files of one name.
+            below = Path(path.resolve().name if len(paths) > 1 else "")
             found = (file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
-            yield from ((file, file.relative_to(path)) for file in sorted(found))
+            yield from ((file, below / file.relative_to(path)) for file in sorted(found))
         else:
             yield path, Path(path.name)
 
 
-def _migrate_file(source: Path, target: Path | None) -> None:
+def _migrate_file(source: Path, target: Path | None) -> tuple[Migrated, bool]:
+    """Migrate and write one file; whether its text changed."""
     try:
         raw = source.read_bytes()
         text = raw.decode("utf-8-sig")
@@ -75,12 +81,11 @@ def _migrate_file(source: Path, target: Path | None) -> None:
     except UnicodeDecodeError:
         raise _refusal(source, "the file is not UTF-8 text") from None
     migrated = migrate_text(text, str(source))
-    for note in migrated.notes:
-        click.echo(f"{source}: {note}", err=True)
     if target is None:
         click.echo(migrated.text, nl=False)
     else:
         _write(source, target, _bytes(raw, text, migrated))
+    return migrated, migrated.text != text
 
 
 def _bytes(raw: bytes, text: str, migrated: Migrated) -> bytes:

@@ -7,6 +7,7 @@ from typing import Any
 from servesweep.migration import v1
 from servesweep.migration.entries import NOTE, Block, Entry, made, opened
 from servesweep.migration.joining import move_to_role
+from servesweep.migration.remarks import ATTENTION, SET_BY_THE_PRODUCT
 from servesweep.migration.scope import ABSENT, Scope, get
 
 ENGINES = ("sglang", "vllm", "trtllm", "mocker")
@@ -30,7 +31,7 @@ def migrate_engine(scope: Scope) -> None:
         note = "backend stays: an engine is named too, and both cannot be meant; keep one"
         if NOTE + note not in backend.lead:
             backend.note(note)
-        scope.say(note)
+        scope.say(note, ATTENTION)
         return
     if not isinstance(backend.data(), dict):
         _forget(scope, backend)
@@ -141,7 +142,7 @@ def _clean(scope: Scope, args: Entry, role: str, engine: str) -> None:
         elif entry.key.replace("_", "-") in taken:
             sentence = f"{entry.shown()} is left out: servesweep sets it"
             block.drop(entry, sentence)
-            scope.say(f"roles.{role}.args.{sentence}")
+            scope.say(f"roles.{role}.args.{sentence}", SET_BY_THE_PRODUCT, entry.key)
 
 
 def _forget(scope: Scope, backend: Entry) -> None:

@@ -168,6 +168,15 @@ class Block:
         follower = self.entries[place].lead if place < len(self.entries) else self.tail
         follower[:0] = left
 
+    def comment_out(self, entry: Entry, sentence: str) -> None:
+        """Turn an entry into comments in its place, below its own comments and the sentence about it."""
+        lead, entry.lead = entry.lead, []
+        text = [line if line.startswith("#") else f"# {line}".rstrip() for line, _ in entry.lines(0)]
+        place = self.entries.index(entry)
+        self.entries.remove(entry)
+        follower = self.entries[place].lead if place < len(self.entries) else self.tail
+        follower[:0] = [*lead, NOTE + sentence, *text]
+
     def insert(self, entry: Entry, order: tuple[str, ...]) -> Entry:
         """Put an entry behind the last of those that precede it in `order`; else ahead of the others."""
         if entry.key not in order:

@@ -15,22 +15,18 @@ from servesweep.migration.entries import Block, Entry, made
 from servesweep.migration.framing import framed
 from servesweep.migration.kinds import check_kinds
 from servesweep.migration.reading import Loader, read, refusal
+from servesweep.migration.remarks import DEFAULT, Remark, located
 from servesweep.migration.scope import Data, Scope, keep_count
 from servesweep.migration.sections import migrate_sections
 from servesweep.migration.services import migrate_services
 from servesweep.migration.topology import migrate_topology, settle_roles
+from servesweep.migration.unknown import comment_out_unknown
 from servesweep.migration.v1_keys import v1_keys
 from servesweep.migration.yaml11 import spell_out
 from servesweep.recipe.problems import Problem, RecipeError
 
 SCHEMA = 2
 SIGNS = ("model", "resources", "backend", "benchmark", "roles", "engine")
-TOP = {
-    "schema", "name", "base", "sweep", "lock", "model", "resources", "slurm", "engine", "roles", "services",
-    "frontend", "dynamo", "benchmark", "profiling", "output", "health_check", "observability", "telemetry",
-    "environment", "container_mounts", "extra_mount", "srun_options", "sbatch_directives", "identity",
-    "enable_config_dump", "setup_script", "host_setup", "post_eval", "reporting",
-}  # fmt: skip
 # Sections whose nulls said "the default" in v1; v2 refuses them.
 SPARE_NULLS = (
     "slurm", "resources", "frontend", "dynamo", "benchmark", "infra", "health_check", "output", "profiling",
@@ -40,14 +36,19 @@ SPARE_NULLS = (
 
 @dataclass(frozen=True)
 class Migrated:
-    """A migrated file, and what a person should know about it, one sentence each.
+    """A migrated file, and what a person should know about it.
 
     `lines` holds for each line of the text the 1-based line of the file that it comes from.
     """
 
     text: str
-    notes: tuple[str, ...]
+    remarks: tuple[Remark, ...]
     lines: tuple[int, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The remarks as sentences."""
+        return tuple(remark.sentence for remark in self.remarks)
 
 
 def migrate_text(text: str, name: str) -> Migrated:
@@ -77,7 +78,8 @@ def migrate_text(text: str, name: str) -> Migrated:
         lines = (*lines[:-1], *range(end + 1, plain.count("\n") + 2))
     if "\r\n" in text:
         written = written.replace("\n", "\r\n")
-    return Migrated(written, migrated.notes, lines)
+    remarks = tuple(remark.moved(frame.shift) for remark in migrated.remarks)
+    return Migrated(written, remarks, lines)
 
 
 def _moved(problem: Problem, shift: int) -> Problem:
@@ -93,8 +95,8 @@ def _migrated(plain: str, name: str) -> Migrated:
         return _rewrite(plain, name)
     except OrderError:
         migrated = _rewrite(without_aliases(plain), name)
-        notes = ("aliases are written out: their anchors come to stand behind them", *migrated.notes)
-        return replace(migrated, notes=notes)
+        first = Remark("aliases are written out: their anchors come to stand behind them")
+        return replace(migrated, remarks=(first, *migrated.remarks))
 
 
 class OrderError(Exception):
@@ -117,8 +119,8 @@ def _rewrite(text: str, name: str) -> Migrated:
         _declare(root)
     written = root.text()
     _check(written, root, name, aliases="*" in text)
-    notes = tuple(dict.fromkeys(note for scope in scopes for note in scope.notes))
-    return Migrated(written, notes, root.origins())
+    remarks = dict.fromkeys(remark for scope in scopes for remark in scope.remarks)
+    return Migrated(written, located(remarks, written), root.origins())
 
 
 def _version(root: Block, name: str) -> int:
@@ -153,21 +155,23 @@ def _migrate(scope: Scope, scopes: list[Scope]) -> None:
     settle_engine(scope)
     migrate_services(scope)
     settle_roles(scope)
+    if not scope.modern:
+        comment_out_unknown(scope)
     keep_count(scope)
-    for entry in [] if scope.modern else scope.block.entries:
-        if entry.key not in TOP and not entry.key.startswith(VARIANTS):
-            entry.note(scope.say(f"{entry.key} is no key of a recipe that is known"))
 
 
 def _drop_nulls(scope: Scope) -> None:
     """Nulls of a recipe that is laid on nothing were v1's way to say the default."""
     for section in list(scope.block.entries):
         if section.data() is None and section.key not in ("base", "sweep", "lock"):
-            scope.block.drop(section, scope.say(f"{section.key}: null is left out: it is the default"))
+            scope.block.drop(
+                section,
+                scope.say(f"{section.key}: null is left out: it is the default", DEFAULT, section.key),
+            )
         elif section.key in SPARE_NULLS and section.block is not None:
             for entry in [one for one in section.block.entries if one.key != "<<" and one.data() is None]:
                 sentence = f"{section.key}.{entry.key}: null is left out: it is the default"
-                section.block.drop(entry, scope.say(sentence))
+                section.block.drop(entry, scope.say(sentence, DEFAULT, f"{section.key}.{entry.key}"))
 
 
 def _declare(root: Block) -> None:

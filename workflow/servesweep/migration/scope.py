@@ -8,6 +8,7 @@ from typing import Any
 
 from servesweep.migration.entries import Block, Entry, made, opened
 from servesweep.migration.layering import lists_in, merge, slices_of
+from servesweep.migration.remarks import TOLD, Remark
 
 Data = dict[str, Any]
 
@@ -56,7 +57,7 @@ class Scope:
     old: list[Data]
     base: Data
     roles: tuple[str, ...] = ()
-    notes: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
     modern: bool = False
     speaks_v1: bool = True
 
@@ -70,9 +71,10 @@ class Scope:
         """Whether lists are walked in parallel."""
         return self.label.startswith("zip_override_")
 
-    def say(self, sentence: str) -> str:
-        """Keep a note for the caller; the sentence is given back, to be written beside a key."""
-        self.notes.append(f"{self.label}: {sentence}" if self.label else sentence)
+    def say(self, sentence: str, kind: str = TOLD, key: str = "", origin: int | None = None) -> str:
+        """Keep a remark for the caller; the sentence is given back, to be written beside a key."""
+        labelled = f"{self.label}: {sentence}" if self.label else sentence
+        self.remarks.append(Remark(labelled, kind, key, origin=origin))
         return sentence
 
     def section(self, *path: str) -> Block | None:
@@ -97,7 +99,8 @@ class Scope:
 
     def drop(self, block: Block, entry: Entry, where: str, why: str) -> None:
         """Remove a key that says something v2 has no place for; a note with its value stays there."""
-        block.drop(entry, self.say(f"{where}{entry.shown()} is left out: {why}"))
+        sentence = f"{where}{entry.shown()} is left out: {why}"
+        block.drop(entry, self.say(sentence, origin=entry.line))
 
     def settle(self, path: tuple[str, ...], wanted: list[Any], default: Any = ABSENT) -> None:
         """Write the key at `path` unless every configuration already has the value it had in v1.

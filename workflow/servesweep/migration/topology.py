@@ -5,6 +5,7 @@ from __future__ import annotations
 from servesweep.migration import v1
 from servesweep.migration.entries import Block
 from servesweep.migration.joining import move_to_role
+from servesweep.migration.remarks import ATTENTION
 from servesweep.migration.scope import ABSENT, Scope, get, rewrite
 
 
@@ -88,13 +89,16 @@ def _settle(scope: Scope, role: str) -> None:
     started = [bool(one.get(f"{role}_workers")) for one in resources]
     live = [role in v1.active(old) for old in scope.old]
     if not all(live):
-        note = scope.say(f"some of these configurations have no {role}: give them an override of their own")
+        note = scope.say(
+            f"some of these configurations have no {role}: give them an override of their own", ATTENTION
+        )
         scope.need("roles").entries[0].note(note)
         return
     if not all(started):
         if any(one.get(f"{role}_nodes") for one in resources):
             nodes = scope.need("roles", role).get("nodes")
-            sentence = scope.say(f"v1 counted no {role} workers here, for want of {role}_workers")
+            told = f"v1 counted no {role} workers here, for want of {role}_workers"
+            sentence = scope.say(told, ATTENTION)
             if nodes is not None:
                 nodes.note(sentence)
         return
@@ -104,7 +108,7 @@ def _settle(scope: Scope, role: str) -> None:
     if any(value is None for value in wanted):
         return
     if any(not value for value in wanted):
-        note = scope.say(f"v1 gave a {role} worker 0 GPUs: say how many it has")
+        note = scope.say(f"v1 gave a {role} worker 0 GPUs: say how many it has", ATTENTION)
         scope.need("roles", role).entries[0].note(note)
         return
     colocated = any(one.get("decode_nodes") == 0 for one in resources)
@@ -157,12 +161,5 @@ def _says(value: object) -> bool:
 def _comment_out(scope: Scope, roles: Block, role: str) -> None:
     entry = roles.get(role)
     assert entry is not None
-    text = [line if line.startswith("#") else f"# {line}".rstrip() for line, _ in entry.lines(0)]
-    note = scope.say(f"roles.{role} is commented out: the resources of this recipe start no {role} workers")
-    follower = roles.entries.index(entry)
-    roles.entries.remove(entry)
-    lines = [f"# migrate: {note}", *text]
-    if follower < len(roles.entries):
-        roles.entries[follower].lead[:0] = lines
-    else:
-        roles.tail[:0] = lines
+    sentence = f"roles.{role} is commented out: the resources of this recipe start no {role} workers"
+    roles.comment_out(entry, scope.say(sentence))

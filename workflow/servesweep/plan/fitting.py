@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from servesweep.benchmarks import BENCHMARKS
 from servesweep.benchmarks.benchmark import Benchmark
+from servesweep.engines.argument_faults import argument_faults
 from servesweep.engines.engine import Engine
-from servesweep.engines.flags import owned
+from servesweep.engines.flags import TOPOLOGY
 from servesweep.frontends import FRONTENDS
 from servesweep.frontends.frontend import Frontend
+from servesweep.plan.contradictions import contradictions
 from servesweep.plan.job_rules import job_problems
 from servesweep.plan.replicas import replica_problems
 from servesweep.plan.role_rules import role_problems
@@ -15,7 +17,6 @@ from servesweep.plan.roles import Role, gpus_per_node, unknown
 from servesweep.plan.service_rules import service_problems
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.frontend import FrontendSection
-from servesweep.recipe.health_check import HealthCheckSection
 from servesweep.recipe.problems import Problem, RecipeError, listed
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.validation import read_section
@@ -40,7 +41,7 @@ def fit_together(
         problems += _frontend_problems(recipe, section, frontend, roles, variant)
     for role in roles:
         for key, message in role.engine.refusals(role.mode, role.args, role.options):
-            problems.append(variant.problem((*role.path, *key.split(".")), message))
+            problems.append(variant.problem((*role.path, *key.split(".", 1)), message))
     benchmark = BENCHMARKS.get(recipe.benchmark.type)
     if benchmark is None:
         kind = recipe.benchmark.type
@@ -54,10 +55,10 @@ def fit_together(
         if frontend is not None:
             problems += _public_problems(recipe, frontend, benchmark, variant)
     problems += replica_problems(recipe, cluster, variant)
+    problems += contradictions(recipe, cluster, roles, variant)
     problems += role_problems(recipe, section.type, roles, gpus_per_node(recipe, cluster), variant)
     problems += service_problems(recipe, section.type, variant)
     problems += job_problems(recipe, cluster, section, roles, variant)
-    problems += _patience_problems(recipe, cluster, variant)
     if problems or frontend is None:
         raise RecipeError(dict.fromkeys(problems))
     return frontend
@@ -75,12 +76,14 @@ def _frontend_problems(
         workers = {role.mode: role.shape.workers for role in roles}
         faults = frontend.refusals(workers, engines, section.args) + frontend.section_refusals(section)
         for key, message in faults:
-            problems.append(variant.problem(("frontend", *key.split(".")), message))
+            problems.append(variant.problem(("frontend", *key.split(".", 1)), message))
     else:
         # This router may front any engine's replicas: of its refusals only that of its arguments counts.
-        for name in owned(section.args, frontend.reserved):
-            message = f"servesweep sets this argument of the router itself: remove --{name}"
-            problems.append(variant.problem(("router_args",), message))
+        for key, message in argument_faults(section.args, frontend.reserved, frontend.vocabulary):
+            flag = f"--{key.removeprefix('args.')}"
+            ours = f"servesweep sets this argument of the router itself: remove {flag}"
+            told = ours if message == TOPOLOGY else f"{flag}: {message}"
+            problems.append(variant.problem(("router_args",), told))
     return problems
 
 
@@ -103,17 +106,3 @@ def _public_problems(
     if recipe.replicas:
         message = f"{benchmark.name} over {recipe.replicas} replicas needs a router: say router: sglang"
     return [variant.problem(("benchmark", "type"), message)]
-
-
-def _patience_problems(recipe: Recipe, cluster: Cluster, variant: Variant) -> list[Problem]:
-    """A gate that somebody wrote may not wait longer than the job may live; the default one gets a note."""
-    limit, patience = recipe.slurm.time_limit, recipe.health_check.timeout_seconds
-    if limit is None and cluster.launcher == "slurm":
-        limit = cluster.default_time_limit
-    if limit is None or patience < limit * 60 or recipe.health_check == HealthCheckSection():
-        return []
-    message = (
-        f"the health gate may wait {patience:g} s, and the time limit is {limit * 60} s:"
-        " lower health_check.max_attempts or raise slurm.time_limit"
-    )
-    return [variant.problem(("health_check",), message)]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from servesweep.frontends import FRONTENDS
 from servesweep.plan.directives import read_directives
-from servesweep.plan.roles import Role
-from servesweep.plan.services import discovery_spot
-from servesweep.plan.slurm_request import directives_of
+from servesweep.plan.roles import Role, gpus_per_node
+from servesweep.plan.services import discovery_spot, pools
 from servesweep.plan.srun_options import srun_faults
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.frontend import FrontendSection
+from servesweep.recipe.limits import MOST_GPUS, MOST_NODES
 from servesweep.recipe.problems import Problem, listed
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.variants import Variant
+from servesweep.topology.shapes import reserved_nodes
 
 Fault = tuple[tuple[str | int, ...], str]
 
@@ -23,17 +25,33 @@ def job_problems(
 ) -> list[Problem]:
     """Every rule of this file, in order."""
     faults = [
+        *_size(recipe, roles, gpus_per_node(recipe, cluster)),
         *_placement(recipe, frontend, roles),
         *_telemetry(recipe),
         *_profiling(recipe, roles),
         *_het(recipe, frontend, roles),
-        *_directives(recipe, cluster),
-        *srun_faults(recipe, cluster),
+        *_directives(recipe),
+        *srun_faults(recipe),
     ]
     return [variant.problem(key, message) for key, message in faults]
 
 
+def _size(recipe: Recipe, roles: list[Role], per_node: int) -> Iterator[Fault]:
+    """Nobody means a job beyond any cluster, and no plan could hold it."""
+    nodes = reserved_nodes([role.shape for role in roles]) + sum(pools(recipe).values())
+    at = ("roles",) if recipe.roles else ("replicas",) if recipe.replicas else ("services",)
+    if nodes > MOST_NODES:
+        yield at, f"the job has {nodes} nodes together, and a job has at most {MOST_NODES}"
+    elif nodes * per_node > MOST_GPUS:
+        told = f"{nodes} nodes of {per_node} GPUs are {nodes * per_node} GPUs"
+        yield at, f"{told}, and a job has at most {MOST_GPUS}"
+
+
 def _placement(recipe: Recipe, frontend: FrontendSection, roles: list[Role]) -> Iterator[Fault]:
+    kind = FRONTENDS.get(frontend.type)
+    if frontend.placement.node == "dedicated" and kind is not None and not kind.starts:
+        message = f"{frontend.type} starts no process, so a node of its own would carry nothing: remove it"
+        yield ("frontend", "placement", "node"), message
     if any(role.mode == "decode" for role in roles):
         return
     spots = {"frontend": frontend.placement.node, "benchmark": recipe.benchmark.placement.node}
@@ -105,10 +123,9 @@ def _excludes_het(recipe: Recipe, frontend: FrontendSection, roles: list[Role]) 
         yield "a heterogeneous job has no component for the pools of services"
 
 
-def _directives(recipe: Recipe, cluster: Cluster) -> Iterator[Fault]:
-    for name, message in read_directives(directives_of(recipe, cluster)).faults:
-        own = name in recipe.sbatch_directives
-        yield ("sbatch_directives", name), message if own else f"the cluster file's default: {message}"
+def _directives(recipe: Recipe) -> Iterator[Fault]:
+    for name, message in read_directives(recipe.sbatch_directives).faults:
+        yield ("sbatch_directives", name), message
     for directive, key in (("account", "account"), ("partition", "partition"), ("time", "time_limit")):
         if directive in recipe.sbatch_directives and getattr(recipe.slurm, key) is not None:
             yield ("sbatch_directives", directive), f"slurm.{key} says it already: keep one of them"

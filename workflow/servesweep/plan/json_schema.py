@@ -1,54 +1,64 @@
 """JSON Schema of recipes and of the cluster file, so that editors complete and check what people write.
 
-Composed from the models and from what engines and benchmarks register, so it never says anything else.
+Composed from the models and from what engines, frontends, services and benchmarks register, so it never says
+anything else. Draft 7, which the YAML language server of editors reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-from pydantic import BaseModel
-
-from servesweep.benchmarks import BENCHMARKS
-from servesweep.engines import ENGINES
 from servesweep.frontends import FRONTENDS
-from servesweep.plan.services import TYPES
+from servesweep.plan.schema_choices import (
+    CHOICES,
+    Kinds,
+    chosen,
+    frontend_cases,
+    kinds_of_choice,
+    service_cases,
+)
+from servesweep.plan.schema_definitions import REF, Schema, definitions
+from servesweep.plan.schema_forms import FORMS, PART, SWEPT, ZIP, Form
 from servesweep.recipe.cluster import Cluster
-from servesweep.recipe.explaining import allows_nothing
-from servesweep.recipe.recipe import Recipe
+from servesweep.recipe.recipe import SCHEMA, Recipe
+from servesweep.services import SERVICES
 
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
-REF = "#/$defs/"
-PLACEHOLDER = {"type": "string", "pattern": r"\{[A-Za-z_][A-Za-z0-9_.-]*\}"}
-# Sections that are also written as one word.
-SHORT_FORMS: Mapping[str, list[dict[str, Any]]] = {
-    "RestartSection": [{"type": "string", "enum": ["never", "on-failure", "always"]}],
-    "KvEventsSection": [{"type": "boolean"}],
-    "TcpReadiness": [{"type": "integer"}],
-    "FileReadiness": [{"type": "string"}],
+DRAFT = "http://json-schema.org/draft-07/schema#"
+BASE = "What all variants of the file have in common."
+# Replicas, and services that own nodes, do without roles.
+WORKERS: Schema = {
+    "if": {"not": {"anyOf": [{"required": ["replicas"]}, {"required": ["services"]}]}},
+    "then": {"required": ["roles"]},
 }
-
-Schema = dict[str, Any]
+SWEEP = "Parameters and the list of values of each; {name} puts one in."
 
 
 def recipe_schema() -> Schema:
     """A recipe: one configuration, one with a sweep, or a base with overrides."""
-    defs = _definitions(Recipe)
-    defs |= {f"Loose{name}": _loose(schema) for name, schema in defs.items()}
-    loose = {"$ref": f"{REF}LooseRecipe"}
+    strict, kinds = _strict()
+    templates = strict | {"Recipe": _template(strict["Recipe"])}
+    found = dict(strict)
+    for form in FORMS:
+        for name, schema in templates.items():
+            choice = name in kinds
+            formed = form.choice(name, schema, kinds[name]) if choice else form.section(name, schema)
+            found[f"{form.name}{name}"] = formed
+    for whole in ("", SWEPT.name):
+        found[f"{whole}RolesSection"] |= _rules_of_roles()
+        found[f"{whole}Recipe"] |= WORKERS
+    swept = {"if": {"required": ["sweep"]}, "then": _ref(SWEPT), "else": {"$ref": f"{REF}Recipe"}}
     return {
         "$schema": DRAFT,
         "title": "servesweep recipe",
         "type": "object",
+        # For completion: which of the three forms it is, these keys decide.
+        "properties": {"base": {"description": BASE}, "sweep": {"description": SWEEP}},
         "if": {"required": ["base"]},
         "then": {
-            "properties": {"schema": {"const": 2}, "base": loose},
-            "patternProperties": {"^override_.": loose, "^zip_override_.": {"type": "object"}},
+            "properties": {"schema": {"const": SCHEMA}, "base": _block(PART)},
+            "patternProperties": {"^override_.": _block(PART), "^zip_override_.": _block(ZIP)},
             "additionalProperties": False,
         },
-        "else": {"if": {"required": ["sweep"]}, "then": loose, "else": {"$ref": f"{REF}Recipe"}},
-        "$defs": defs,
+        "else": swept,
+        "definitions": found,
     }
 
 
@@ -57,111 +67,54 @@ def cluster_schema() -> Schema:
     return {
         "$schema": DRAFT,
         "title": "servesweep cluster file",
-        "$ref": f"{REF}Cluster",
-        "$defs": _definitions(Cluster),
+        "allOf": [{"$ref": f"{REF}Cluster"}],
+        "definitions": definitions(Cluster),
     }
 
 
-def _definitions(model: type[BaseModel]) -> dict[str, Schema]:
-    """Every section below a model by its name, with the forms and the types that may be written."""
-    schema = model.model_json_schema(by_alias=True)
-    defs: dict[str, Schema] = schema.pop("$defs", {})
-    defs[model.__name__] = schema
-    _without_null(model, defs, set())
-    for name, forms in SHORT_FORMS.items():
-        if name in defs:
-            defs[name] = {"anyOf": [*forms, defs[name]]}
-    if "EngineSection" in defs:
-        _choose(defs, "EngineSection", {name: engine.Options for name, engine in ENGINES.items()})
-        _choose(defs, "BenchmarkSection", {name: kind.Options for name, kind in BENCHMARKS.items()})
-        defs["FrontendSection"]["properties"]["type"]["enum"] = sorted(FRONTENDS)
-        defs["ServiceSection"]["properties"]["type"]["enum"] = list(TYPES)
-    return defs
+def _strict() -> tuple[dict[str, Schema], dict[str, Kinds]]:
+    """Every section of one resolved configuration, and the types of those that have some."""
+    found = definitions(Recipe)
+    kinds: dict[str, Kinds] = {}
+    for name, registered in CHOICES.items():
+        kinds[name], further = kinds_of_choice(found[name], registered)
+        found |= further
+        found[name] = chosen(kinds[name])
+    found["RoleSection"]["properties"]["nodes"]["minimum"] = 1
+    found["FrontendSection"]["properties"]["type"]["enum"] = sorted(FRONTENDS)
+    found["FrontendSection"]["allOf"] = frontend_cases()
+    found["ServiceSection"]["properties"]["type"]["enum"] = list(SERVICES)
+    found["ServiceSection"]["allOf"], further = service_cases()
+    return found | further, kinds
 
 
-def _without_null(model: type[BaseModel], defs: dict[str, Schema], seen: set[type]) -> None:
-    """A key without a value is an error, so null is no value where leaving the key out says the same."""
-    seen.add(model)
-    properties = defs.get(model.__name__, {}).get("properties", {})
-    for name, field in model.model_fields.items():
-        schema = properties.get(field.alias or name, {})
-        choices = [choice for choice in schema.get("anyOf", []) if choice != {"type": "null"}]
-        if choices and not allows_nothing(field):
-            del schema["anyOf"]
-            if schema.get("default", 0) is None:
-                del schema["default"]
-            schema |= choices[0] if len(choices) == 1 else {"anyOf": choices}
-        for inner in models_in(field.annotation):
-            if inner not in seen:
-                _without_null(inner, defs, seen)
-
-
-def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models that a field's annotation holds, also in optional ones and in lists."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for part in getattr(annotation, "__args__", ()):
-        yield from models_in(part)
-
-
-def _choose(defs: dict[str, Schema], section: str, kinds: Mapping[str, type[BaseModel]]) -> None:
-    """Write a section as a bare name, or a mapping with `type` and the options of that type."""
-    shared = {
-        key: value for key, value in defs[section]["properties"].items() if key not in ("type", "options")
+def _rules_of_roles() -> Schema:
+    """One form of the roles, and what `colocate` needs."""
+    colocated = {"properties": {"nodes": {"const": "colocate"}}, "required": ["nodes"]}
+    told = {"decode": {"type": "object", **colocated}}
+    gpus = {"type": ["object", "string"], "required": ["gpus"]}
+    one_form = {
+        "if": {"required": ["agg"]},
+        "then": {"not": {"anyOf": [{"required": ["prefill"]}, {"required": ["decode"]}]}},
+        "else": {"required": ["prefill", "decode"]},
     }
-    described = defs[section]["description"]
-    cases: list[Schema] = []
-    for kind, options in kinds.items():
-        own = _definitions(options)
-        body = own.pop(options.__name__)
-        defs |= {name: value for name, value in own.items() if name not in defs}
-        cases.append(
-            {
-                "if": {"properties": {"type": {"const": kind}}, "required": ["type"]},
-                "then": {
-                    "properties": {"type": {"const": kind}, **shared, **body.get("properties", {})},
-                    "required": ["type", *body.get("required", [])],
-                    "additionalProperties": False,
-                },
-            }
-        )
-    names = {"type": "string", "enum": sorted(kinds)}
-    mapping = {"type": "object", "properties": {"type": names, **shared}, "allOf": cases}
-    if "default" not in defs[section]["properties"]["type"]:
-        mapping["required"] = ["type"]
-    defs[section] = {"description": described, "anyOf": [names, mapping]}
+    both = {"properties": {"prefill": gpus, "decode": gpus}}
+    return {"allOf": [one_form, {"if": {"properties": told, "required": ["decode"]}, "then": both}]}
 
 
-def _loose(schema: Any) -> Any:
-    """The same for a part of a recipe: nothing is required, null deletes, placeholders stand for values."""
-    if isinstance(schema, list):
-        return [_loose(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    loose = {
-        key: _loose(value) for key, value in schema.items() if key not in ("required", "if", "then", "allOf")
-    }
-    if isinstance(loose.get("$ref"), str):
-        loose["$ref"] = loose["$ref"].replace(REF, f"{REF}Loose")
-    if isinstance(schema.get("properties"), dict):
-        loose["properties"] = {
-            key: {"anyOf": [_loose(value), PLACEHOLDER, {"type": "null"}]}
-            for key, value in schema["properties"].items()
-        }
-        if "allOf" in schema:
-            return {"type": "object", "properties": _all_options(schema, loose)}
-        if schema.get("title") == "Recipe":
-            loose["properties"]["sweep"] = {"type": "object", "description": "Parameters and their values."}
-    return loose
+def _template(recipe: Schema) -> Schema:
+    """With the parameters of a sweep; its name need say nothing, for each variant's is made longer."""
+    values = {"type": "array", "minItems": 1}
+    sweep = {"description": SWEEP, "type": "object", "minProperties": 1, "additionalProperties": values}
+    properties = recipe["properties"]
+    name = {key: value for key, value in properties["name"].items() if key != "minLength"}
+    return recipe | {"properties": {**properties, "name": name, "sweep": sweep}}
 
 
-def _all_options(schema: Schema, loose: Schema) -> Schema:
-    """The options of every type together: which type it is, another block may say."""
-    properties: Schema = dict(loose["properties"])
-    options: dict[str, list[Schema]] = {}
-    for case in schema["allOf"]:
-        for key, value in case["then"]["properties"].items():
-            if key not in properties:
-                options.setdefault(key, []).append(_loose(value))
-    anything = [PLACEHOLDER, {"type": "null"}]
-    return properties | {key: {"anyOf": [*values, *anything]} for key, values in options.items()}
+def _ref(form: Form) -> Schema:
+    return {"$ref": f"{REF}{form.name}Recipe"}
+
+
+def _block(form: Form) -> Schema:
+    """A recipe's part under a key of its own: a mapping, and nothing that stands for one."""
+    return {"allOf": [{"type": "object"}, _ref(form)]}

@@ -6,9 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from servesweep.engines.flags import given
 from servesweep.plan.asked import asked
-from servesweep.plan.configuration import Configuration
+from servesweep.plan.configuration import Configuration, images_of
 from servesweep.plan.job_rules import het_wanted
+from servesweep.plan.no_effect import no_effect
 from servesweep.plan.plan import Plan, SlurmRequest
 from servesweep.plan.render import render
 from servesweep.plan.roles import Role, resolve_roles
@@ -16,6 +18,7 @@ from servesweep.plan.slurm_request import slurm_request
 from servesweep.plan.unsupported import unsupported
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.frontend import FrontendSection
+from servesweep.recipe.problems import nearest
 from servesweep.recipe.recipe import Recipe
 
 # Keys of a cluster file that other programs read.
@@ -43,7 +46,8 @@ def plan_configuration(configuration: Configuration, settings: tuple[str, ...] =
             "settings": settings,
         }
     )
-    notes = dict.fromkeys([*plan.notes, *_notes(plan, recipe, cluster)])
+    told = [*plan.notes, *_role_notes(roles), *_notes(plan, recipe, cluster), *no_effect(plan, roles)]
+    notes = dict.fromkeys(told)
     return plan.model_copy(update={"notes": tuple(notes), "unsupported": unsupported(plan, roles)})
 
 
@@ -65,11 +69,16 @@ def _notes(plan: Plan, recipe: Recipe, cluster: Cluster) -> Iterator[str]:
             yield f"the point {point} is given {count} times and measured once"
     if plan.launcher == "slurm":
         yield from _request_notes(plan, recipe)
+    yield from _alias_notes(recipe, cluster)
+    if plan.launcher == "local" and recipe.frontend and recipe.frontend.enable_multiple_frontends:
+        yield "frontend.enable_multiple_frontends has no effect: one machine has one frontend"
     if cluster.container_runtime == "none":
         if recipe.container_mounts or recipe.extra_mount:
             yield "mounts are not used: container_runtime is none, so processes see the nodes' own files"
         if recipe.dynamo.source is not None and plan.frontend == "dynamo":
             yield "dynamo.source is not installed: without containers the environment's own Dynamo runs"
+    if any(service.metrics for service in recipe.services):
+        yield "metrics of services are not scraped by this version"
     if not recipe.enable_config_dump:
         yield "enable_config_dump has no effect: engines that can do it write their configuration to the logs"
     if recipe.output is not None:
@@ -79,6 +88,33 @@ def _notes(plan: Plan, recipe: Recipe, cluster: Cluster) -> Iterator[str]:
     unread = [key for key in ELSEWHERE if key in cluster.model_fields_set]
     if unread:
         yield f"the cluster file's {', '.join(unread)} has no effect here"
+
+
+def _alias_notes(recipe: Recipe, cluster: Cluster) -> Iterator[str]:
+    """A bare name that no alias has may be a misspelt one."""
+    path, aliases = recipe.model.path, cluster.model_paths
+    if aliases and path not in aliases and "/" not in path and not path.startswith("hf:"):
+        guess = nearest(path, aliases)
+        hint = f"; did you mean {guess}?" if guess else ""
+        yield f"model.path {path!r} is no alias of the cluster file, and taken for a directory{hint}"
+    if cluster.container_runtime == "none" or not cluster.containers:
+        return
+    for image in images_of(recipe):
+        # Tags, digests and paths are an image's own; an alias is a plain word.
+        if image not in cluster.containers and not set(image) & set("/:#@"):
+            guess = nearest(image, cluster.containers)
+            hint = f"; did you mean {guess}?" if guess else ""
+            yield f"the image {image!r} is no alias of the cluster file, and taken as it is{hint}"
+
+
+def _role_notes(roles: list[Role]) -> Iterator[str]:
+    for role in roles:
+        words = role.framework_args
+        asked_for = role.engine.gpus_of(role.args if words is None else given(words))
+        held = role.shape.gpus
+        if asked_for not in (None, held):
+            where = "framework_args" if words is not None else f"roles.{role.mode}.args"
+            yield f"{where} spread the model over {asked_for} GPUs, and each worker has {held}"
 
 
 def _request_notes(plan: Plan, recipe: Recipe) -> Iterator[str]:
@@ -99,5 +135,7 @@ def _request_notes(plan: Plan, recipe: Recipe) -> Iterator[str]:
 
 
 def gpu_hours(plan: Plan) -> float:
-    """GPU-hours that the request reserves at most: nodes x GPUs of a node x time limit."""
+    """GPU-hours that the request reserves at most: nodes x GPUs of a node x time limit; 0 without Slurm."""
+    if plan.launcher == "local":
+        return 0.0
     return len(plan.nodes) * plan.topology.gpus_per_node * plan.slurm.runtime / 60

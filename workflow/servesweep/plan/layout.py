@@ -78,7 +78,8 @@ def lay_out(
             counts=tuple((role.mode, role.engine.standbys(role.options)) for role in roles),
         )
     except DoesNotFitError as error:
-        raise RecipeError([variant.problem(("roles", error.mode, "nodes"), str(error))]) from None
+        key = ("roles", error.mode, "nodes") if recipe.roles else ("replicas",)
+        raise RecipeError([variant.problem(key, str(error))]) from None
     except (PackingError, PortError) as error:
         key = ("roles",) if recipe.roles else ("replicas",)
         raise RecipeError([variant.problem(key, str(error))]) from None

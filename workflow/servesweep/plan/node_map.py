@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from servesweep.plan.plan import Plan
@@ -22,6 +23,7 @@ def describe(plan: Plan, refused: Iterable[str] = ()) -> str:
     served = f"{plan.engine} under {plan.frontend}: {workers}, model {plan.served_model}"
     lines = [
         f"{plan.configuration}  {served if workers else 'services alone'}",
+        f"  load    {_load(plan)}",
         f"  points  {', '.join(point.id for point in plan.points)}",
     ]
     if plan.launcher == "slurm":
@@ -37,6 +39,18 @@ def describe(plan: Plan, refused: Iterable[str] = ()) -> str:
     lines += [f"  note    {note}" for note in plan.notes]
     lines += [f"  set     {assignment}" for assignment in plan.settings]
     return "\n".join([*lines, *(f"  refused {reason}" for reason in refused)])
+
+
+def _load(plan: Plan) -> str:
+    """The benchmark's type, and what its recipe says about it beside the levels, which are the points."""
+    benchmark = plan.resolved.benchmark
+    said = {key: value for key, value in benchmark.options.items() if key not in ("concurrencies", "command")}
+    return " ".join([benchmark.type, *(f"{key}={_short(value)}" for key, value in said.items())])
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def _with_gpus(name: str, gpus: tuple[int, ...]) -> str:

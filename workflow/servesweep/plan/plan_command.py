@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -12,7 +14,7 @@ from servesweep.plan.plan import Plan
 from servesweep.plan.plan_object import plan_object
 from servesweep.plan.plan_page import plan_page
 from servesweep.plan.preflight import preflight
-from servesweep.plan.sweep import find_recipes, read_cluster, read_sweep
+from servesweep.plan.sweep import find_recipes, read_cluster, read_what_can_be_read
 from servesweep.plan.table import RECIPE_ROOT
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import Problem
@@ -31,14 +33,20 @@ def is_results(words: tuple[str, ...]) -> bool:
     )
 
 
-def plan_files(words: tuple[str, ...], cluster_file: str | None, settings: tuple[str, ...]) -> list[Plan]:
+def plan_files(
+    words: tuple[str, ...], cluster_file: str | None, settings: tuple[str, ...]
+) -> tuple[list[Plan], list[Problem]]:
     """Plan recipe files, in order; without a cluster file by the built-in defaults.
 
+    Returns:
+        the plans of the files without a fault, and every problem of the others.
+
     Raises:
-        RecipeError: with every problem of every file.
+        RecipeError: for a name that matches nothing, or a cluster file with faults.
     """
     cluster = read_cluster(cluster_file) if cluster_file else Cluster()
-    return list(read_sweep(find_recipes(words), cluster, RECIPE_ROOT, settings).values())
+    plans, problems = read_what_can_be_read(find_recipes(words), cluster, RECIPE_ROOT, settings)
+    return list(plans.values()), problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,7 @@ class Told:
     """What the terminal gets about one configuration, and whether validation would refuse it."""
 
     text: str
-    refused: bool
+    refused: list[str]
 
 
 def told(plan: Plan, form: Form) -> Told:
@@ -59,7 +67,17 @@ def told(plan: Plan, form: Form) -> Told:
             text = plan_page(plan, refused) + "\n"
         case "brief":
             text = describe(plan, refused) + "\n"
-    return Told(text, bool(refused))
+    return Told(text, refused)
+
+
+def refusal_lines(refused: list[list[str]]) -> Iterator[str]:
+    """How many of all configurations would be refused, and each reason with how often it is one."""
+    count = sum(map(bool, refused))
+    if not count:
+        return
+    yield f"{count} of {len(refused)} would be refused by validation"
+    for reason, times in Counter(reason for reasons in refused for reason in reasons).most_common():
+        yield f"  {times} x {reason}"
 
 
 def _without_file(problem: Problem) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -128,6 +129,7 @@ def _benchmark(plan: Plan) -> dict[str, Any]:
         "node": plan.client,
         "url": url,
         "type": plan.resolved.benchmark.type,
+        "options": dict(plan.resolved.benchmark.options),
         "points": [point.model_dump(mode="json", exclude={"digest"}) for point in plan.points],
     }
 
@@ -144,5 +146,5 @@ def _slurm(plan: Plan) -> dict[str, Any]:
         "mem_mb_per_node": slurm.mem_mb,
         "directives": dict(directives_of(plan.resolved, plan.cluster)),
         "comment": slurm.comment,
-        "sbatch": sbatch_words(slurm),
+        "sbatch": [word for words in sbatch_words(slurm) for word in shlex.split(words)],
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from servesweep.plan.judging import gpu_hours
@@ -30,16 +31,21 @@ def plan_page(plan: Plan, refused: Sequence[str] = ()) -> str:
 
 def summary_line(plans: Sequence[Plan]) -> str:
     """What all plans together ask for."""
-    total = sum(gpu_hours(plan) for plan in plans if plan.launcher == "slurm")
-    count = f"{len(plans)} configuration{'' if len(plans) == 1 else 's'}"
+    total = sum(map(gpu_hours, plans))
     points = sum(len(plan.points) for plan in plans)
-    return f"{count}, {points} point{'' if points == 1 else 's'}, at most {total:g} GPU-hours in all"
+    told = f"{_count(len(plans), 'configuration')}, {_count(points, 'point')}"
+    return f"{told}, at most {total:g} GPU-hours in all" if total else told
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _properties(plan: Plan) -> str:
-    """The computed properties, by the names that they have in the lockfile and in the JSON."""
+    """The computed properties that are not 0, by the names that the lockfile and the JSON have for them."""
     found = plan.topology.model_dump(mode="json")
-    return " ".join(f"{name}={json.dumps(value)}" for name, value in found.items())
+    said = {name: value for name, value in found.items() if value is False or value}
+    return " ".join(f"{name}={json.dumps(value)}" for name, value in said.items())
 
 
 def _scopes(plan: Plan) -> Iterator[tuple[str, dict[str, str]]]:
@@ -70,7 +76,7 @@ def _step(plan: Plan, step: Step) -> list[str]:
     )
     lines += [f"    image {step.image}"] if step.image else []
     lines += [f"    env {_variables(step.command.env)}"] if step.command.env else []
-    return [*lines, f"    {shlex.join(step.command.argv)}"]
+    return [*lines, textwrap.indent(shlex.join(step.command.argv), "    ")]
 
 
 def _told(step: Step) -> str:

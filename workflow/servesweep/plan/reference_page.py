@@ -2,125 +2,87 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
 
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
-
-from servesweep.benchmarks import BENCHMARKS
-from servesweep.engines import ENGINES
-from servesweep.frontends import FRONTENDS
-from servesweep.plan.json_schema import models_in
-from servesweep.plan.services import TYPES
+from servesweep.plan.reference_examples import CLUSTER, EXAMPLES, NOTES, WHOLE_FILES
+from servesweep.plan.reference_tables import Listed, anchor, rows, sections, table
+from servesweep.plan.reference_types import benchmarks, engines, frontends, services
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.recipe import Recipe
-from servesweep.recipe.section import Choice
 
 HEAD = """\
 # Recipe reference
 
 Every key of a recipe and of the cluster file, made by `servesweep schema --page` from the code that reads
-them. `servesweep schema` prints the same as JSON Schema: an editor with a YAML language server completes and
-checks recipes when their first line is
+them. A key that is not listed here is an error. Worked recipes for real engines: `config/recipes/engines/`.
 
-```yaml
-# yaml-language-server: $schema=recipe.schema.json
+## In an editor
+
+An editor with the YAML language server (VS Code with the YAML extension, Neovim, Emacs, JetBrains …)
+completes keys, shows what they mean and marks mistakes while you write. Once, and after an update:
+
+```console
+servesweep schema --output config/recipe.schema.json
+servesweep schema --cluster --output config/cluster.schema.json
 ```
 
-after `servesweep schema --output recipe.schema.json`. A key that is not listed here is an error. A file may
-also hold a `base` with `override_<name>` and `zip_override_<name>` blocks, or a `sweep` of parameters.
+Then the first line of a recipe names the file, with a path relative to the recipe:
+
+```yaml
+# yaml-language-server: $schema=../recipe.schema.json
+```
+
+That is for `config/recipes/*.yaml`; one directory deeper, as in `config/recipes/features/`, it is
+`../../recipe.schema.json`. A cluster file in `config/` says `$schema=cluster.schema.json`. Both files are
+made, so git ignores them.
 """
+# What stands below a section, beside its own keys.
+TYPES: Mapping[str, Callable[[Mapping[str, str]], Iterator[str]]] = {
+    "engine": engines, "frontend": frontends, "benchmark": benchmarks, "services[]": services,
+}  # fmt: skip
+WITHOUT_TABLE = ("engine", "benchmark")
 
 
 def reference_page() -> str:
     """The whole page, Markdown."""
-    parts = [HEAD, *_section("Recipe", Recipe, "")]
-    parts += _registered("engine", "Engines", {name: engine.Options for name, engine in ENGINES.items()})
-    parts.append("## Frontends\n\n`frontend.type` is one of " + _names(FRONTENDS) + ".\n")
-    parts.append("## Services\n\n`services[].type` is one of " + _names(dict.fromkeys(TYPES)) + ".\n")
-    parts += _registered("benchmark", "Benchmarks", {name: kind.Options for name, kind in BENCHMARKS.items()})
-    parts += _section("Cluster file", Cluster, "")
-    return "\n".join(parts)
+    listed = [*sections(Recipe, set())]
+    anchors = {one.model.__name__: anchor(one.title) for one in listed}
+    parts = [HEAD, _contents(listed), *_whole_file(anchors)]
+    for one in listed:
+        parts += _section(one, anchors)
+    return "\n".join([*parts, *_cluster(anchors)])
 
 
-def _names(names: Mapping[str, object]) -> str:
-    return ", ".join(f"`{name}`" for name in sorted(names))
+def _contents(listed: list[Listed]) -> str:
+    tops = [one for one in listed if "." not in one.key]
+    links = ", ".join(f"[{one.key.removesuffix('[]')}](#{anchor(one.title)})" for one in tops)
+    return f"## Sections\n\n{links}; the [cluster file](#cluster-file).\n"
 
 
-def _registered(key: str, title: str, kinds: Mapping[str, type[BaseModel]]) -> Iterator[str]:
-    yield f"## {title}\n\nOptions stand beside `type` under `{key}`.\n"
-    for name, options in sorted(kinds.items()):
-        rows = list(_rows(options, ""))
-        yield f"### {name}\n"
-        yield "\n".join([*TABLE, *rows]) + "\n" if rows else "No options.\n"
+def _whole_file(anchors: Mapping[str, str]) -> Iterator[str]:
+    yield "## Recipe\n\nThe keys at the top of a recipe.\n"
+    yield table(rows(Recipe, "", anchors))
+    for note, text in WHOLE_FILES:
+        yield f"{note}\n\n{_yaml(text)}"
 
 
-TABLE = ("| key | takes | default | meaning |", "|---|---|---|---|")
+def _section(one: Listed, anchors: Mapping[str, str]) -> Iterator[str]:
+    yield f"## {one.title}\n\n{(one.model.__doc__ or '').splitlines()[0]}\n"
+    if one.key in NOTES:
+        yield f"{NOTES[one.key]}\n"
+    if one.key in EXAMPLES:
+        yield _yaml(EXAMPLES[one.key])
+    if one.key not in WITHOUT_TABLE:
+        yield table(rows(one.model, f"{one.key}.", anchors))
+    if one.key in TYPES:
+        yield from TYPES[one.key](anchors)
 
 
-def _section(title: str, model: type[BaseModel], prefix: str) -> Iterator[str]:
-    """A table for a model, then one for each section below it."""
-    yield f"## {title}\n\n{(model.__doc__ or '').splitlines()[0]}\n"
-    yield "\n".join([*TABLE, *_rows(model, prefix)]) + "\n"
-    for name, field in model.model_fields.items():
-        for inner in models_in(field.annotation):
-            # The roles are one model: prefill stands for all of them.
-            if issubclass(inner, Choice) or name in ("decode", "agg") or name.startswith("default_"):
-                continue
-            key = f"{prefix}{field.alias or name}"
-            listed = "[]" if "tuple" in str(field.annotation) else ""
-            yield from _section(f"`{key}{listed}`", inner, f"{key}{listed}.")
+def _cluster(anchors: Mapping[str, str]) -> Iterator[str]:
+    yield f"## Cluster file\n\n{(Cluster.__doc__ or '').splitlines()[0]}\n"
+    yield _yaml(CLUSTER)
+    yield table(rows(Cluster, "", anchors))
 
 
-def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        if name == "options" and issubclass(model, Choice):
-            continue
-        cells = (
-            f"`{prefix}{field.alias or name}`",
-            _takes(model, name),
-            _default(field),
-            field.description or "",
-        )
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def _takes(model: type[BaseModel], name: str) -> str:
-    """What a field takes, in the words of people."""
-    alias = model.model_fields[name].alias or name
-    whole = model.model_json_schema(by_alias=True)
-    properties = whole.get("properties") or whole["$defs"][model.__name__]["properties"]
-    return _words(properties[alias])
-
-
-def _words(schema: Mapping[str, Any]) -> str:
-    if "$ref" in schema:
-        return "section"
-    if "const" in schema:
-        return f"`{schema['const']}`"
-    if "enum" in schema:
-        return " or ".join(f"`{value}`" for value in schema["enum"])
-    if "anyOf" in schema:
-        words = [_words(one) for one in schema["anyOf"] if one != {"type": "null"}]
-        return " or ".join(dict.fromkeys(words))
-    kinds = schema.get("type", "anything")
-    names = {
-        "string": "text", "integer": "whole number", "number": "number", "boolean": "true or false",
-        "object": "mapping", "null": "null", "anything": "anything",
-    }  # fmt: skip
-    if kinds == "array":
-        inner = _words(schema.get("items", {}))
-        return "list" if inner in ("anything", "mapping", "section") else f"list of {inner}"
-    return " or ".join(names[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds))
-
-
-def _default(field: FieldInfo) -> str:
-    if field.is_required():
-        return "required"
-    value = field.get_default(call_default_factory=True)
-    if value is None or value is PydanticUndefined or isinstance(value, BaseModel) or value in ({}, (), []):
-        return ""
-    return f"`{json.dumps(value)}`"
+def _yaml(text: str) -> str:
+    return f"```yaml\n{text.strip()}\n```\n"

@@ -6,11 +6,12 @@ from servesweep.frontends.frontend import Frontend
 from servesweep.plan.asked import asked
 from servesweep.plan.configuration import Configuration, canonical, digest_of
 from servesweep.plan.containers import contained
+from servesweep.plan.contradictions import name_notes
 from servesweep.plan.fitting import fit_together
 from servesweep.plan.layout import Layout, address_of, frontend_nodes, lay_out, node_map
 from servesweep.plan.plan import JUDGED, Node, Plan, PlannedPoint, Topology
 from servesweep.plan.replicas import frontend_of
-from servesweep.plan.roles import Role, gpus_per_node, resolve_roles
+from servesweep.plan.roles import Role, gpus_per_node, resolve_roles, served_name
 from servesweep.plan.service_ports import port_problems
 from servesweep.plan.service_steps import (
     Placed,
@@ -23,7 +24,7 @@ from servesweep.plan.service_steps import (
 )
 from servesweep.plan.services import services_of
 from servesweep.plan.slurm_request import slurm_request
-from servesweep.plan.steps import flag, frontend_steps, worker_steps
+from servesweep.plan.steps import frontend_steps, worker_steps
 from servesweep.plan.stores import with_stores
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.problems import RecipeError
@@ -44,13 +45,11 @@ def render(configuration: Configuration, binding: Binding | None = None) -> Plan
     recipe, variant, cluster = configuration.recipe, configuration.variant, configuration.cluster
     roles = resolve_roles(recipe, variant, cluster)
     section, notes = frontend_of(recipe, variant)
-    notes += [
-        n for role in roles if role.framework_args for n in role.engine.replica_notes(role.framework_args)
-    ]
     frontend = fit_together(recipe, cluster, section, roles, variant)
     per_node = gpus_per_node(recipe, cluster)
     layout = lay_out(recipe, section, roles, per_node, cluster, variant)
     notes += [note for role in roles for note in role.engine.notes(role.mode, role.args, role.options)]
+    notes += name_notes(recipe, roles)
     bound = binding or Binding(addresses={node: f"ip-{node}" for node in layout.carving.nodes})
     services = placed_services(services_of(recipe, section.type, roles), layout)
     deployment = _deployment(configuration, roles, section, frontend, layout, bound, services)
@@ -166,10 +165,7 @@ def _served_model(configuration: Configuration, roles: list[Role], path: str) ->
     if recipe.model.served_name:
         return recipe.model.served_name
     for role in roles:
-        given = role.engine.served_model(role.args, role.options) or flag(
-            role.framework_args or (), "--served-model-name"
-        )
-        if given:
+        if given := served_name(role):
             return given
     name = path.rstrip("/").rpartition("/")[2]
     return f"{name}-{configuration.digest[:8]}" if recipe.replicas else name

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable
 from typing import Any
 
+from servesweep.engines.flags import kebab
 from servesweep.plan.roles import Role
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.frontend import FrontendSection
@@ -23,7 +24,7 @@ def frontend_of(recipe: Recipe, variant: Variant) -> tuple[FrontendSection, list
     """The frontend of either spelling, with notes; replicas get a router only when there are several.
 
     Raises:
-        RecipeError: for router_args that are no command line.
+        RecipeError: for router_args that are no command line, or say something twice.
     """
     if recipe.replicas is None:
         return recipe.frontend or FrontendSection(), []
@@ -33,8 +34,7 @@ def frontend_of(recipe: Recipe, variant: Variant) -> tuple[FrontendSection, list
         try:
             return FrontendSection(type="sglang-router", args=arguments(recipe.router_args or "")), []
         except ValueError as error:
-            message = f"the text is no command line: {str(error).lower()}"
-            raise RecipeError([variant.problem(("router_args",), message)]) from None
+            raise RecipeError([variant.problem(("router_args",), str(error))]) from None
     return FrontendSection(type="direct" if recipe.replicas == 1 else "none"), []
 
 
@@ -42,18 +42,26 @@ def arguments(text: str) -> dict[str, Any]:
     """Read free-form arguments as a mapping: `--policy cache_aware --verbose` and `--retries=3`.
 
     Raises:
-        ValueError: with one sentence, for an open quotation or a value without a name.
+        ValueError: with one sentence, for an open quotation, a value without a name, or a name given twice.
     """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"the text is no command line: {str(error).lower()}") from None
     found: dict[str, list[str]] = {}
     name = ""
-    for word in shlex.split(text):
+    for word in words:
         if word.startswith("--"):
             name, equals, value = word.removeprefix("--").partition("=")
-            found.setdefault(name, []).extend([value] if equals else [])
-        elif name:
+            earlier = next((one for one in found if kebab(one) == kebab(name)), None)
+            if earlier is not None:
+                same = "" if earlier == name else f"--{earlier} is the same one, so "
+                raise ValueError(f"--{name} is given twice: {same}keep one")
+            found[name] = [value] if equals else []
+        elif found:
             found[name].append(word)
         else:
-            raise ValueError(f"{word!r} stands before any argument's name")
+            raise ValueError(f"the text is no command line: {word!r} stands before any argument's name")
     return {name: values or True for name, values in found.items()}
 
 

@@ -74,7 +74,7 @@ def _sidecars(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) -
         )
     for role in wanted:
         for key, message in role.engine.sidecar_refusals(role.shape, per_node, role.args, role.options):
-            yield (*role.path, *key.split(".")), message
+            yield (*role.path, *key.split(".", 1)), message
     if recipe.profiling.type != "none":
         yield ("profiling", "type"), "a profiler would trace the sidecar too: profile without sidecars"
     if recipe.dynamo.request_plane == "http":

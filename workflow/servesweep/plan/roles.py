@@ -143,6 +143,13 @@ def _replica_role(recipe: Recipe, variant: Variant, cluster: Cluster) -> Role:
     )
 
 
+def served_name(role: Role) -> str | None:
+    """The name under which a role's own arguments or options let it serve, if they give one."""
+    if role.framework_args is not None:
+        return role.engine.replica_name(role.framework_args)
+    return role.engine.served_model(role.args, role.options)
+
+
 def _engine(section: EngineSection | None, path: KeyPath, variant: Variant) -> tuple[Engine, Section]:
     assert section is not None
     engine = ENGINES.get(section.type)

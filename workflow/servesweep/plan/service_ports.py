@@ -34,14 +34,15 @@ def port_problems(
 
 
 def _ports(service: Placed, instance: Instance, variant: Variant) -> set[int]:
-    """The type's own ports, and those at which the recipe asks whether it is ready."""
+    """The type's own ports, those at which the recipe asks whether it is ready, and those of its metrics."""
     wanted = service.wanted
     ports = set() if wanted.section.command else {*wanted.kind.ports(instance, wanted.options(variant))}
     asked = wanted.section.readiness
     if asked is not None:
         said = (asked.port, asked.tcp and asked.tcp.port, asked.http and asked.http.port)
         ports |= {port for port in said if port}
-    return ports
+    first = instance.index == 0
+    return ports | {one.port for one in wanted.section.metrics if one.nodes == "all" or first}
 
 
 def _deployment_ports(deployment: Deployment) -> Iterator[tuple[str, int, str]]:

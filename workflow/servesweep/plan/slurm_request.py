@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from servesweep.plan.directives import Directives, read_directives, word
+from servesweep.plan.directives import Directives, over, read_directives, word
 from servesweep.plan.plan import SlurmRequest
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.recipe import Recipe
@@ -19,7 +19,7 @@ WHOLE_MEMORY = "--mem''=0"
 
 def directives_of(recipe: Recipe, cluster: Cluster) -> Mapping[str, str]:
     """The recipe's directives over those of the cluster file."""
-    return {**cluster.default_sbatch_directives, **recipe.sbatch_directives}
+    return over(cluster.default_sbatch_directives, recipe.sbatch_directives)
 
 
 def slurm_request(

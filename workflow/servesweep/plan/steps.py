@@ -79,9 +79,7 @@ def _worker_command(
     said = said_of_worker(recipe, cluster, role.env, node, deployment)
     devices = _devices(role, process, deployment)
     if role.framework_args is not None:
-        words = role.framework_args
-        if flag(words, "--served-model-name") is None:
-            words = (*role.engine.replica_name(deployment.served_model), *words)
+        words = (*role.framework_args, *role.engine.replica_words(role.framework_args, deployment))
         command = role.engine.replica(process, words, role.options, deployment)
         command = around(command, role, process, deployment, cluster)
         return command.model_copy(update={"env": {**command.env, **said, **devices}})
@@ -164,13 +162,3 @@ def _image(named: str | None, cluster: Cluster) -> str | None:
     if named is None or cluster.container_runtime == "none":
         return None
     return cluster.containers.get(named, named)
-
-
-def flag(words: tuple[str, ...], name: str) -> str | None:
-    """The value of a flag in a command line, in either form."""
-    for at, word in enumerate(words):
-        if word.startswith(f"{name}="):
-            return word.partition("=")[2]
-        if word == name and at + 1 < len(words):
-            return words[at + 1]
-    return None

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import glob
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from servesweep.plan.configuration import (
 from servesweep.plan.containers import setup_script_of
 from servesweep.plan.judging import plan_configuration
 from servesweep.plan.plan import Plan
+from servesweep.plan.site_rules import site_problems
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import Problem, RecipeError
 from servesweep.recipe.recipe import Recipe
@@ -53,7 +55,10 @@ def read_cluster(path: str) -> Cluster:
     """
     document = load(path)
     variant = Variant(suffix=None, data=document.data, lines=document.lines, notes=(), path=document.path)
-    return read_section(Cluster, document.data, variant, ())
+    cluster = read_section(Cluster, document.data, variant, ())
+    if problems := site_problems(cluster, variant):
+        raise RecipeError(problems)
+    return cluster
 
 
 def find_recipes(named: str | Iterable[str] | None) -> list[RecipeFile]:
@@ -62,7 +67,7 @@ def find_recipes(named: str | Iterable[str] | None) -> list[RecipeFile]:
     Raises:
         RecipeError: for a name that matches nothing.
     """
-    words = named.replace(",", " ").split() if isinstance(named, str) else list(named or ())
+    words = named.replace(",", " ").split() if isinstance(named, str) else _words(named or ())
     found, problems = [], []
     for word in words:
         matches = _matches(word)
@@ -76,22 +81,34 @@ def find_recipes(named: str | Iterable[str] | None) -> list[RecipeFile]:
     return list(dict.fromkeys(found))
 
 
+def _words(named: Iterable[str]) -> list[str]:
+    """Names between commas, too, as in `recipes=a.yaml,b.yaml`; a file may have a comma in its name."""
+    return [word for text in named for word in ([text] if Path(text).exists() else text.split(",")) if word]
+
+
 def _nothing(word: str) -> str:
+    if Path(word).exists() and not Path(word).is_dir():
+        return "no regular file"
     if Path(word).is_dir():
         return f"the directory holds no recipe ({' or '.join(f'*{suffix}' for suffix in SUFFIXES)})"
     return "no such recipe: no file, no directory, no pattern that matches"
 
 
 def _matches(word: str) -> list[RecipeFile]:
-    path, _, selector = word.partition(":")
+    path, _, selector = (word, "", "") if Path(word).exists() else word.rpartition(":")
+    path, selector = (path, selector) if path else (selector, "")
     if Path(path).is_dir():
-        files = sorted(str(p) for p in Path(path).rglob("*") if p.suffix in SUFFIXES and p.is_file())
-    elif Path(path).exists():
-        files = [path]
+        files = sorted(str(p) for p in Path(path).rglob("*") if p.suffix in SUFFIXES)
     else:
         # pathlib has no absolute patterns.
-        files = sorted(glob.glob(path, recursive=True))  # noqa: PTH207
-    return [RecipeFile(file, selector or None) for file in files]
+        files = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207
+    return [RecipeFile(_plain(file), selector or None) for file in files if Path(file).is_file()]
+
+
+def _plain(path: str) -> str:
+    """One spelling of a path, as the configuration's name rests on it: below this directory a relative one."""
+    here = f"{Path.cwd()}{os.sep}"
+    return os.path.normpath(path).removeprefix(here)
 
 
 def read_recipe_file(
@@ -133,14 +150,22 @@ def read_sweep(
     Raises:
         RecipeError: with the problems of all files together.
     """
+    plans, problems = read_what_can_be_read(recipes, cluster, root, settings)
+    if problems:
+        raise RecipeError(problems)
+    return plans
+
+
+def read_what_can_be_read(
+    recipes: list[RecipeFile], cluster: Cluster, root: Path, settings: Iterable[str] = ()
+) -> tuple[dict[str, Plan], list[Problem]]:
+    """The plans of the files without a fault by configuration id, and every problem of the others."""
     plans: dict[str, Plan] = {}
     problems: list[Problem] = []
     with rare_collections():
         for recipe in recipes:
             problems += _add(plans, recipe, cluster, root, settings)
-    if problems:
-        raise RecipeError(dict.fromkeys(problems))
-    return plans
+    return plans, list(dict.fromkeys(problems))
 
 
 @contextmanager

@@ -13,10 +13,11 @@ from servesweep.plan.plan import Plan, PlanError, read_plan
 from servesweep.plan.preflight import preflight
 from servesweep.plan.sweep import RecipeFile, find_recipes, read_cluster, read_recipe_file, read_sweep
 from servesweep.recipe.cluster import Cluster
-from servesweep.recipe.problems import Problem, RecipeError, shown
+from servesweep.recipe.problems import Problem, RecipeError, nearest, shown
 
 RECIPE_ROOT = Path("config/recipes")
 RESULTS = Path("results")
+CONFIG_KEYS = ("recipes", "cluster", "set")
 
 
 class Wildcards(Protocol):
@@ -45,6 +46,7 @@ class SweepTable:
         Raises:
             RecipeError: with every problem of every recipe and of the cluster file.
         """
+        _known(config)
         cluster_file = _required(config, "cluster", "the cluster file, such as config/local.yaml")
         cluster: Cluster = read_cluster(cluster_file)
         table = cls(cluster_file, cluster.launcher, _listed(config.get("set")))
@@ -183,6 +185,18 @@ def validate_recipe(words: list[str], cluster_file: str, settings: list[str]) ->
     if problems:
         raise RecipeError(dict.fromkeys(problems))
     return plans
+
+
+def _known(config: Mapping[str, Any]) -> None:
+    """Refuse keys that nothing reads: `recipe=` for `recipes=` would run another sweep."""
+    problems = []
+    for key in config:
+        if key not in CONFIG_KEYS:
+            guess = nearest(key, CONFIG_KEYS)
+            hint = f"did you mean {guess}?" if guess else f"known here: {', '.join(CONFIG_KEYS)}"
+            problems.append(Problem("config", None, key, f"unknown key; {hint}"))
+    if problems:
+        raise RecipeError(problems)
 
 
 def _required(config: Mapping[str, Any], key: str, what: str) -> str:

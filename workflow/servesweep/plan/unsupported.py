@@ -37,8 +37,6 @@ def _services(plan: Plan) -> Iterator[str]:
 
 def _job(plan: Plan) -> Iterator[str]:
     recipe, cluster = plan.resolved, plan.cluster
-    if " : " in plan.slurm.slurm_extra:
-        yield "resources.het_jobs: a heterogeneous job"
     benchmark = BENCHMARKS[recipe.benchmark.type]
     yield from benchmark.unsupported(asked(recipe.benchmark).options)
     if plan.launcher == "local" and any(step.tasks > 1 for step in plan.steps):

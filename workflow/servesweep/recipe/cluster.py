@@ -9,14 +9,17 @@ from pydantic import Field
 from servesweep.recipe.after_run import ReportingSection
 from servesweep.recipe.health_check import HealthCheckSection
 from servesweep.recipe.host_setup import HostSetupSection
+from servesweep.recipe.limits import MOST_GPUS_OF_A_NODE
+from servesweep.recipe.mounts import Mounts
 from servesweep.recipe.section import Environment, Section, SlurmOptions, Words
-from servesweep.recipe.slurm import TimeLimit
+from servesweep.recipe.slurm import Account, Partition, TimeLimit
+from servesweep.recipe.texts import Line
 
 
 class Cluster(Section):
     """Defaults, aliases and the way processes are started."""
 
-    cluster: str = Field(default="local", description="Name of the cluster, recorded in the lockfile.")
+    cluster: Line = Field(default="local", description="Name of the cluster, recorded in the lockfile.")
     launcher: Literal["local", "slurm"] = Field(
         default="slurm",
         description="`slurm` starts one srun step a process, `local` processes on this machine.",
@@ -24,18 +27,25 @@ class Cluster(Section):
     container_runtime: Literal["none", "pyxis"] = Field(
         default="none", description="`none` runs everything bare, `pyxis` in containers by srun."
     )
-    default_account: str | None = Field(
+    default_account: Account | None = Field(
         default=None, description="Slurm account where the recipe names none."
     )
-    default_partition: str | None = Field(
+    default_partition: Partition | None = Field(
         default=None, description="Slurm partition where the recipe names none."
     )
     default_time_limit: TimeLimit = Field(
         default=60, validate_default=False, description="Time limit where the recipe names none."
     )
-    default_gpu_type: str | None = Field(default=None, description="GPU model where the recipe names none.")
-    gpus_per_node: int = Field(default=8, ge=1, description="GPUs of a node where the recipe names none.")
-    cpus_per_gpu: int = Field(default=1, ge=1, description="CPUs asked of Slurm for each GPU of a node.")
+    default_gpu_type: Line | None = Field(default=None, description="GPU model where the recipe names none.")
+    gpus_per_node: int = Field(
+        default=8,
+        ge=1,
+        le=MOST_GPUS_OF_A_NODE,
+        description="GPUs of a node where the recipe names none.",
+    )
+    cpus_per_gpu: int = Field(
+        default=1, ge=1, le=1024, description="CPUs asked of Slurm for each GPU of a node."
+    )
     mem_mb_per_node: int | None = Field(
         default=None, ge=1, description="Memory asked of Slurm on each node; unset: what the partition gives."
     )
@@ -66,9 +76,9 @@ class Cluster(Section):
         default="CUDA_VISIBLE_DEVICES",
         description="Variable that tells a process which GPUs of the node are its own.",
     )
-    model_paths: dict[str, str] = Field(default_factory=dict, description="Aliases of model directories.")
-    containers: dict[str, str] = Field(default_factory=dict, description="Aliases of images.")
-    default_mounts: dict[str, str] = Field(
+    model_paths: dict[Line, Line] = Field(default_factory=dict, description="Aliases of model directories.")
+    containers: dict[Line, Line] = Field(default_factory=dict, description="Aliases of images.")
+    default_mounts: Mounts = Field(
         default_factory=dict, description="Host path to path in every container of this cluster."
     )
     default_bash_preamble: str | None = Field(
@@ -77,10 +87,10 @@ class Cluster(Section):
     preflight: bool = Field(
         default=True, description="Look on the login node whether what a recipe names exists."
     )
-    otela_binary: str | None = Field(
+    otela_binary: Line | None = Field(
         default=None, description="OpenTela's program on the nodes; replicas with router opentela need it."
     )
-    otela_bootstrap: str | None = Field(
+    otela_bootstrap: Line | None = Field(
         default=None, description="Address by which OpenTela finds its peers."
     )
     environment: Environment = Field(

@@ -18,6 +18,8 @@ MAX_DEPTH = 100
 
 TAG = "tag:yaml.org,2002:"
 STR, SEQ, MAP, MERGE = TAG + "str", TAG + "seq", TAG + "map", TAG + "merge"
+INTEGER = TAG + "int"
+BASES = {"0x": "hexadecimal", "0o": "octal"}
 NULL = re.compile(r"~|null|Null|NULL|")
 BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
 INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
@@ -169,10 +171,15 @@ class _Builder:
         try:
             if not pattern.fullmatch(node.value):
                 raise ValueError
-            return build(node.value)
+            built = build(node.value)
         except ValueError:  # also Python's limit on the digits of an integer
             self.fault(node, path, f"{node.value[:40]!r} cannot be read as {node.tag.removeprefix(TAG)}")
             return None
+        if node.tag == INTEGER and (base := BASES.get(node.value[:2])):
+            # A person who writes 0x4 where 1x4 may stand does not mean this number.
+            text = f"YAML reads {node.value} as the {base} number {built}"
+            self.fault(node, path, f'{text}: write {built}, or "{node.value}" in quotes where text is meant')
+        return built
 
     def sequence(self, node: yaml.SequenceNode, path: KeyPath) -> list[Any]:
         items = []
@@ -185,7 +192,7 @@ class _Builder:
     def mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
         own: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         merged: dict[str, tuple[yaml.Node, yaml.Node]] = {}
-        for key_node, value_node in node.value:
+        for key_node, value_node in self.enclosed(node, path):
             if key_node.tag == MERGE:
                 for name, pair in self.merged(value_node, path):
                     merged.setdefault(name, pair)
@@ -203,6 +210,25 @@ class _Builder:
             self.lines[at] = key_node.start_mark.line + 1
             data[key] = self.value(value_node, at)
         return data
+
+    def enclosed(self, node: yaml.MappingNode, path: KeyPath) -> list[tuple[yaml.Node, yaml.Node]]:
+        """The pairs of a mapping without the numbers of a list that lacks its brackets.
+
+        In `{levels: 4,16,64}` the first comma ends the value, and 16 and 64 are keys to YAML.
+        """
+        if not node.flow_style:
+            return list(node.value)
+        kept: list[tuple[yaml.Node, yaml.Node]] = []
+        loose: dict[int, list[str]] = {}
+        for key, value in node.value:
+            if kept and _number(key) and _absent(value) and kept[-1][0].tag == STR and _number(kept[-1][1]):
+                loose.setdefault(len(kept) - 1, []).append(key.value)
+            else:
+                kept.append((key, value))
+        for place, items in loose.items():
+            key, value = kept[place]
+            self.fault(key, (*path, key.value), _unbracketed(key.value, [value.value, *items]))
+        return kept
 
     def key(self, node: yaml.Node, path: KeyPath) -> str | None:
         if not isinstance(node, yaml.ScalarNode):
@@ -249,3 +275,17 @@ class _Builder:
                 yield key, (key_node, value_node)
         for value_node in inner:
             yield from self.merged(value_node, path)
+
+
+def _number(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag in (INTEGER, TAG + "float")
+
+
+def _absent(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag == TAG + "null" and not node.value
+
+
+def _unbracketed(key: str, items: list[str]) -> str:
+    text = f", or {'x'.join(items)}" if key == "concurrencies" else ""
+    told = ", ".join(items)
+    return f"inside {{ }} a comma ends the value, so {told} is no list: write [{told}]{text}"

@@ -9,7 +9,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from servesweep.recipe.problems import KeyPath, listed, nearest, shown
+from servesweep.recipe.belonging import belongs
+from servesweep.recipe.problems import KeyPath, listed, nearest, shown, similar
 from servesweep.recipe.section import NULL_IS_SAID, Choice
 
 EXPECTED = {
@@ -56,15 +57,22 @@ REFUSED = {
     **{f"{kind}_parallel_size": SHARDING for kind in ("tensor", "pipeline", "data", "expert")},
     "framework_port": "every replica serves on port 8080, so that its address is known without asking",
 }
+SYNONYMS = {"environment": "env", "time": "time_limit", "walltime": "time_limit"}
+# So many keys are listed; of more, only some that resemble the wrong one.
+MANY, SHOWN = 12, 5
 EMPTY = {"string_too_short": "the text is empty", "too_short": "the list is empty"}
 
 
-def explain(model: type[BaseModel], detail: ErrorDetails) -> str:
-    """One sentence about a fault of data that was validated against `model`."""
+def explain(model: type[BaseModel], detail: ErrorDetails, *, of_recipe: bool = False) -> str:
+    """One sentence about a fault of data that was validated against `model`.
+
+    `of_recipe` is said where the data is of a recipe: a key may belong in another of its sections.
+    """
     kind, value = detail["type"], detail["input"]
     context = detail.get("ctx", {})
     if kind == "extra_forbidden":
-        return _unknown_key(str(detail["loc"][-1]), model_at(model, detail["loc"][:-1]))
+        here = model_at(model, detail["loc"][:-1])
+        return _unknown_key(str(detail["loc"][-1]), here, of_recipe=of_recipe)
     if kind == "missing":
         return _missing(model_at(model, detail["loc"][:-1]), str(detail["loc"][-1]))
     if kind in ("model_type", "model_attributes_type"):
@@ -76,7 +84,7 @@ def explain(model: type[BaseModel], detail: ErrorDetails) -> str:
         return f"expected {EXPECTED[kind]}, got {shown(value)}{quotes}"
     if kind in BOUNDS:
         bound, words = BOUNDS[kind]
-        return f"expected {words} {context[bound]:g}, got {shown(value)}"
+        return f"expected {words} {_number(context[bound])}, got {shown(value)}"
     if kind in EMPTY:
         return EMPTY[kind]
     if kind == "literal_error":
@@ -84,6 +92,10 @@ def explain(model: type[BaseModel], detail: ErrorDetails) -> str:
     if kind in ("value_error", "section_fault"):
         return str(detail["msg"]).removeprefix("Value error, ")
     return f"expected a value {str(detail['msg']).removeprefix('Input should be ')}, got {shown(value)}"
+
+
+def _number(bound: float) -> str:
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"
 
 
 def model_at(model: type[BaseModel], loc: KeyPath) -> type[BaseModel]:
@@ -96,10 +108,10 @@ def model_at(model: type[BaseModel], loc: KeyPath) -> type[BaseModel]:
 
 
 def model_in(annotation: Any) -> type[BaseModel] | None:
-    """The model that a field's annotation holds, also an optional one."""
+    """The model that a field's annotation holds, also an optional one, or one of a list."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    if get_origin(annotation) in (Union, types.UnionType):
+    if get_origin(annotation) in (Union, types.UnionType, tuple):
         return next((found for found in map(model_in, get_args(annotation)) if found), None)
     return None
 
@@ -114,16 +126,28 @@ def _names(model: type[BaseModel]) -> list[str]:
     return sorted(field.alias or name for name, field in model.model_fields.items())
 
 
-def _unknown_key(key: str, model: type[BaseModel]) -> str:
+def _unknown_key(key: str, model: type[BaseModel], *, of_recipe: bool) -> str:
     if key in REFUSED and "replicas" in model.model_fields:
         return REFUSED[key]
     if key in V1:
         return f"a key of v1: say {V1[key]} (`servesweep migrate` rewrites v1 recipes)"
-    guess = nearest(key, _names(model))
-    if guess:
-        return f"unknown key; did you mean {guess}?"
-    known = ", ".join(_names(model))
-    return f"unknown key; known here: {known}" if known else "unknown key; nothing can be set here"
+    names = _names(model)
+    # Far-fetched guesses come after a section that has this very key.
+    meant = SYNONYMS.get(key)
+    guess = meant if meant in names else nearest(key, names, surely=True)
+    elsewhere = belongs(key, model) if of_recipe and not guess else None
+    if elsewhere:
+        return f"unknown key here: {elsewhere}"
+    guess = guess or nearest(key, names)
+    return f"unknown key; did you mean {guess}?" if guess else f"unknown key; {_known(key, names)}"
+
+
+def _known(key: str, names: list[str]) -> str:
+    if not names:
+        return "nothing can be set here"
+    if len(names) > MANY:
+        return f"of the {len(names)} known here these are nearest: {', '.join(similar(key, names, SHOWN))}"
+    return f"known here: {', '.join(names)}"
 
 
 def _missing(model: type[BaseModel], key: str) -> str:

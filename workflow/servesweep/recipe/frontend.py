@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from servesweep.recipe.limits import MOST_NODES
 from servesweep.recipe.section import Environment, Section, unsaid
+from servesweep.recipe.texts import Line
 
 
 class FrontendPlacement(Section):
@@ -36,20 +38,23 @@ class FrontendSection(Section):
         " Default: where containers run; bare, nginx must be installed on the nodes.",
     )
     num_additional_frontends: int = Field(
-        default=9, ge=0, description="Frontends beyond the first, as far as there are nodes."
+        default=9,
+        ge=0,
+        le=MOST_NODES,
+        description="Frontends beyond the first, as far as there are nodes.",
     )
-    nginx_container: str = Field(default="nginx:1.27.4", description="Image of nginx, or its alias.")
+    nginx_container: Line = Field(default="nginx:1.27.4", description="Image of nginx, or its alias.")
     nginx_raise_ulimit: bool | None = Field(
         default=None, description="Raise nginx's limit of open files; default: from the cluster file."
     )
     nginx_session_affinity: bool = Field(
         default=False, description="Send the requests of one session to one frontend."
     )
-    nginx_session_affinity_header: str = Field(
-        default="X-Dynamo-Session-ID", min_length=1, description="Header that names the session."
+    nginx_session_affinity_header: Line = Field(
+        default="X-Dynamo-Session-ID", description="Header that names the session."
     )
-    nginx_keepalive_timeout: str = Field(
-        default="600s", min_length=1, description="How long nginx keeps an idle connection."
+    nginx_keepalive_timeout: Line = Field(
+        default="600s", description="How long nginx keeps an idle connection."
     )
     ctx_router: dict[str, Any] | None = Field(
         default=None, description="trtllm_serve: router over the context servers."
@@ -60,7 +65,7 @@ class FrontendSection(Section):
     server_config_extra: dict[str, Any] | None = Field(
         default=None, description="trtllm_serve: further keys of the server's configuration file."
     )
-    container_image: str | None = Field(
+    container_image: Line | None = Field(
         default=None, description="Image of the frontend, or its alias; default: model.container."
     )
     numa_bind: bool = Field(default=False, description="Bind the frontend to NUMA node 0.")

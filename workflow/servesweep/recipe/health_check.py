@@ -6,14 +6,17 @@ import re
 
 from pydantic import Field, field_validator
 
+from servesweep.recipe.limits import A_DAY
 from servesweep.recipe.section import Section
 
 
 class HealthCheckSection(Section):
     """The gate's patience is max_attempts x interval_seconds."""
 
-    max_attempts: int = Field(default=180, ge=1, description="Number of probes before the gate gives up.")
-    interval_seconds: float = Field(default=10, gt=0, description="Seconds between probes.")
+    max_attempts: int = Field(
+        default=180, ge=1, le=100_000, description="Number of probes before the gate gives up."
+    )
+    interval_seconds: float = Field(default=10, gt=0, le=A_DAY, description="Seconds between probes.")
     fatal_log_markers: bool = Field(
         default=True, description="Give up at once when an engine prints a known fatal line."
     )
@@ -31,7 +34,12 @@ class HealthCheckSection(Section):
     def _compiles(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
         for pattern in patterns:
             try:
-                re.compile(pattern)
-            except re.error as error:
+                found = re.compile(pattern)
+            except (re.error, OverflowError) as error:
                 raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+            # What is found in nothing, and in a line of no sense too, is found in every line.
+            if found.search("") and found.search("\x01"):
+                raise ValueError(
+                    f"the pattern {pattern!r} is in every line, so the gate would give up at once"
+                )
         return patterns

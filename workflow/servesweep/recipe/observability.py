@@ -6,18 +6,26 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
+from servesweep.recipe.limits import A_DAY, A_WEEK
 from servesweep.recipe.section import Section, fault
+from servesweep.recipe.texts import Line
 
 
 class TachometerSection(Section):
     """A scraper of all metrics endpoints."""
 
     enabled: bool = Field(default=False, description="Whether metrics are scraped.")
-    binary_path: str = Field(default="tachometer-scraper", description="The scraper's program.")
-    collect_interval_ms: int = Field(default=1000, ge=1, description="Milliseconds between scrapes.")
-    sync_interval_secs: float = Field(default=120, gt=0, description="Seconds between writes to disk.")
-    compaction_threads: int = Field(default=4, ge=1, description="Threads that compact what was written.")
-    storage_subdir: str = Field(default="tachometer", description="Directory below the logs.")
+    binary_path: Line = Field(default="tachometer-scraper", description="The scraper's program.")
+    collect_interval_ms: int = Field(
+        default=1000, ge=1, le=1000 * A_DAY, description="Milliseconds between scrapes."
+    )
+    sync_interval_secs: float = Field(
+        default=120, gt=0, le=A_WEEK, description="Seconds between writes to disk."
+    )
+    compaction_threads: int = Field(
+        default=4, ge=1, le=1024, description="Threads that compact what was written."
+    )
+    storage_subdir: Line = Field(default="tachometer", description="Directory below the logs.")
     extra_metadata: dict[str, Any] = Field(default_factory=dict, description="Facts written beside.")
 
 
@@ -26,7 +34,7 @@ class ObservabilitySection(Section):
 
     enabled: bool = Field(default=False, description="Turn the whole preset on.")
     enable_otel: bool = Field(default=False, description="Export traces by OpenTelemetry.")
-    otel_endpoint: str | None = Field(default=None, description="Where they are sent.")
+    otel_endpoint: Line | None = Field(default=None, description="Where they are sent.")
     tachometer: TachometerSection | None = Field(default=None, description="Scraping of metrics.")
     nsys: dict[str, Any] = Field(default_factory=dict, description="Options of nsys in the preset.")
 

@@ -27,11 +27,16 @@ class Problem:
 
 
 class RecipeError(Exception):
-    """A recipe cannot be used; carries every problem that was found, one line each."""
+    """A recipe cannot be used; carries every problem that was found, each once, one line each."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(map(str, self.problems)))
+        self.problems = tuple(dict.fromkeys(problems))
+        super().__init__("\n".join(dict.fromkeys(map(str, self.problems))))
+
+
+def in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Problems of one file by their lines, those of the file as a whole first."""
+    return sorted(problems, key=lambda problem: problem.line or 0)
 
 
 def dotted(path: KeyPath) -> str:
@@ -52,6 +57,12 @@ def nearest(word: str, candidates: Iterable[str], *, surely: bool = False) -> st
     begun = [name for name in known if len(name) > 3 and word.startswith((f"{name}-", f"{name}_"))]
     found = close or begun or difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return found[0] if found else None
+
+
+def similar(word: str, candidates: Iterable[str], count: int) -> list[str]:
+    """The `count` candidates that resemble a word most, the best first."""
+    known = list(candidates)
+    return difflib.get_close_matches(word, known, n=count, cutoff=0.0)
 
 
 def shown(value: Any) -> str:

@@ -14,7 +14,9 @@ from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.health_check import HealthCheckSection
 from servesweep.recipe.host_setup import HostSetupSection
 from servesweep.recipe.identity import IdentitySection
+from servesweep.recipe.limits import MOST_NODES
 from servesweep.recipe.model import ModelSection
+from servesweep.recipe.mounts import Mounts, MountWords
 from servesweep.recipe.observability import ObservabilitySection
 from servesweep.recipe.profiling import ProfilingSection
 from servesweep.recipe.resources import ResourcesSection
@@ -23,6 +25,7 @@ from servesweep.recipe.section import Environment, Section, SlurmOptions, Words,
 from servesweep.recipe.services import ServiceSection
 from servesweep.recipe.slurm import SlurmSection
 from servesweep.recipe.telemetry import TelemetrySection
+from servesweep.recipe.texts import Line
 
 SCHEMA = 2
 REPLICAS_ONLY = ("nodes_per_replica", "framework_args", "pre_launch", "router", "router_args")
@@ -32,17 +35,18 @@ class Recipe(Section):
     """One fully resolved variant of a recipe file."""
 
     schema_: Literal[2] = Field(alias="schema", description="Version of the recipe language.")
-    name: str = Field(min_length=1, description="Name shown in tables and on the Slurm job.")
+    name: Line = Field(description="Name shown in tables and on the Slurm job.")
     model: ModelSection = Field(description="Which weights are served.")
     engine: EngineSection | None = Field(default=None, description="Engine of all roles.")
     roles: RolesSection | None = Field(default=None, description="The workers.")
     replicas: int | None = Field(
         default=None,
         ge=1,
+        le=MOST_NODES,
         description="Number of replicas, each one engine process on nodes_per_replica whole nodes.",
     )
     nodes_per_replica: int | None = Field(
-        default=None, ge=1, description="Whole nodes of a replica; default 1."
+        default=None, ge=1, le=MOST_NODES, description="Whole nodes of a replica; default 1."
     )
     framework_args: str | None = Field(
         default=None,
@@ -90,11 +94,13 @@ class Recipe(Section):
     services: tuple[ServiceSection, ...] = Field(
         default=(), strict=False, description="Further processes of the job."
     )
-    container_mounts: dict[str, str] = Field(
+    container_mounts: Mounts = Field(
         default_factory=dict, description="Host path to path in every container."
     )
-    extra_mount: Words = Field(default=(), description="Mounts as host:container, with :ro for read-only.")
-    setup_script: str | None = Field(
+    extra_mount: MountWords = Field(
+        default=(), description="Mounts as host:container, with :ro for read-only."
+    )
+    setup_script: Line | None = Field(
         default=None, description="Script run in the container before workers and frontends."
     )
     host_setup: HostSetupSection | None = Field(default=None, description="Commands on the bare nodes.")

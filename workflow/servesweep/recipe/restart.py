@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from servesweep.recipe.limits import A_DAY
 from servesweep.recipe.problems import shown
 from servesweep.recipe.section import Section, fault
 
@@ -19,10 +20,14 @@ class RestartSection(Section):
         " `always` after any.",
     )
     max_restarts: int = Field(
-        default=3, ge=0, description="Relaunches allowed for each worker over the life of the job."
+        default=3, ge=0, le=10_000, description="Relaunches allowed for each worker over the life of the job."
     )
-    backoff_seconds: float = Field(default=10, ge=0, description="Delay before the first relaunch, seconds.")
-    max_backoff_seconds: float = Field(default=300, ge=0, description="Cap on the doubled delay, seconds.")
+    backoff_seconds: float = Field(
+        default=10, ge=0, le=A_DAY, description="Delay before the first relaunch, seconds."
+    )
+    max_backoff_seconds: float = Field(
+        default=300, ge=0, le=A_DAY, description="Cap on the doubled delay, seconds."
+    )
 
     @model_validator(mode="before")
     @classmethod

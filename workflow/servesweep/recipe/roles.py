@@ -9,9 +9,11 @@ from pydantic import Field, field_validator, model_validator
 
 from servesweep.recipe.engine import EngineSection
 from servesweep.recipe.kv_events import KvEvents
+from servesweep.recipe.limits import MOST_GPUS, MOST_NODES, MOST_WORKERS
 from servesweep.recipe.problems import listed, shown
 from servesweep.recipe.restart import RestartSection
 from servesweep.recipe.section import Environment, Section, SlurmOptions, Words, fault, unsaid
+from servesweep.recipe.texts import Line
 
 MODES = ("prefill", "decode", "agg")
 
@@ -22,9 +24,12 @@ class RoleSection(Section):
     nodes: int | Literal["colocate"] = Field(
         description="Nodes reserved for the role; `colocate` gives decode the GPUs that prefill leaves free."
     )
-    workers: int = Field(default=1, ge=1, description="Number of workers.")
+    workers: int = Field(default=1, ge=1, le=MOST_WORKERS, description="Number of workers.")
     gpus: int | None = Field(
-        default=None, ge=1, description="GPUs of a worker; default: nodes x gpus_per_node / workers."
+        default=None,
+        ge=1,
+        le=MOST_GPUS,
+        description="GPUs of a worker; default: nodes x gpus_per_node / workers.",
     )
     env: Environment = Field(default_factory=dict, description="Environment of every process of the role.")
     args: dict[str, Any] = Field(
@@ -36,7 +41,7 @@ class RoleSection(Section):
     extra_args: Words = Field(
         default=(), description="trtllm: flags of the OpenAI server that have no key in the engine's file."
     )
-    container: str | None = Field(
+    container: Line | None = Field(
         default=None, description="Image of the role's workers, or its alias; default: model.container."
     )
     kv_events: KvEvents = Field(
@@ -56,8 +61,11 @@ class RoleSection(Section):
     @field_validator("nodes", mode="before")
     @classmethod
     def _some_nodes(cls, value: Any) -> Any:
-        if value == "colocate" or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+        number = isinstance(value, int) and not isinstance(value, bool)
+        if value == "colocate" or (number and 1 <= value <= MOST_NODES):
             return value
+        if number and value > MOST_NODES:
+            raise ValueError(f"a job has at most {MOST_NODES} nodes, got {shown(value)}")
         raise ValueError(f"expected a number of nodes from 1, or `colocate` for decode, got {shown(value)}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Annotated, Any, TypeVar
 
@@ -20,6 +20,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from servesweep.recipe.problems import shown
+from servesweep.recipe.texts import Text
 
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -42,6 +43,12 @@ def unsaid(section: type[S]) -> Callable[[], S]:
     return cache(section)
 
 
+def said(section: Section, keys: Iterable[str]) -> list[str]:
+    """Those of the keys whose value is not their default."""
+    told = section.model_dump(exclude_defaults=True)
+    return [key for key in keys if key in told]
+
+
 def fault(sentence: str, *key: str | int) -> PydanticCustomError:
     """A fault that a section finds at `key` below itself, for validators to raise."""
     return PydanticCustomError("section_fault", "{sentence}", {"sentence": sentence, "at": key})
@@ -50,9 +57,8 @@ def fault(sentence: str, *key: str | int) -> PydanticCustomError:
 def _environment_value(value: Any) -> str:
     """Accept what YAML reads as text or number; a boolean has no one spelling in an environment."""
     if isinstance(value, bool):
-        raise ValueError(
-            f'programs read true and false in many spellings: write the text meant, as "{int(value)}"'
-        )
+        texts = f'"{str(value).lower()}" or "{int(value)}"'
+        raise ValueError(f"programs read true and false in many spellings: write the text meant, {texts}")
     if value is None:
         raise ValueError('the variable has no value: write "" for empty text')
     if isinstance(value, int | float | str):
@@ -73,7 +79,7 @@ TEXT_OR_NUMBER = WithJsonSchema({"type": ["string", "number"]})
 
 Environment = dict[
     Annotated[str, BeforeValidator(_environment_name)],
-    Annotated[str, BeforeValidator(_environment_value), TEXT_OR_NUMBER],
+    Annotated[Text, BeforeValidator(_environment_value), TEXT_OR_NUMBER],
 ]
 
 
@@ -93,7 +99,7 @@ SlurmOptions = dict[str, Annotated[str, BeforeValidator(_option_value), TEXT_OR_
 NULL_IS_SAID: dict[str, Any] = {"x-null": "the cluster's default"}
 
 # A list in the file, an immutable tuple in the model.
-Words = Annotated[tuple[str, ...], Field(strict=False)]
+Words = Annotated[tuple[Text, ...], Field(strict=False)]
 
 
 class Choice(Section):

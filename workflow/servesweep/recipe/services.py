@@ -8,9 +8,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from servesweep.recipe.dynamo import MOVING
+from servesweep.recipe.limits import A_WEEK, MOST_NODES
+from servesweep.recipe.problems import shown
 from servesweep.recipe.section import Environment, Section, SlurmOptions, Words, fault
+from servesweep.recipe.texts import Line, Text
 
 SERVICE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+# A URL, or a host and perhaps a port.
+ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?[^\s,/:][^\s,]*")
 # What the node map calls other things that stand on a node.
 TAKEN_NAMES = ("head", "client", "nginx")
 CARRYING_WORKERS = ("prefill", "decode", "agg", "workers")
@@ -58,8 +63,8 @@ class TcpReadiness(Section):
 class FileReadiness(Section):
     """A file with something in it."""
 
-    path: str = Field(
-        min_length=1, description="Path on the hosts, a relative one below the logs; placeholders are filled."
+    path: Line = Field(
+        description="Path on the hosts, a relative one below the logs; placeholders are filled."
     )
     _short = _folded("path")
 
@@ -95,8 +100,8 @@ class ServiceReadiness(Section):
     http: HttpReadiness | None = Field(default=None, description="HTTP endpoint that answers.")
     log: LogReadiness | None = Field(default=None, description="Line that the log shows.")
     file: FileReadiness | None = Field(default=None, description="File that is there, and not empty.")
-    timeout_seconds: float = Field(default=120, gt=0, description="The longest wait, seconds.")
-    interval_seconds: float = Field(default=2, gt=0, description="Seconds between probes.")
+    timeout_seconds: float = Field(default=120, gt=0, le=A_WEEK, description="The longest wait, seconds.")
+    interval_seconds: float = Field(default=2, gt=0, le=A_WEEK, description="Seconds between probes.")
 
     @model_validator(mode="after")
     def _one_way(self) -> ServiceReadiness:
@@ -109,8 +114,8 @@ class ServiceReadiness(Section):
 class ServiceSource(Section):
     """Source that a service is built from."""
 
-    git: str = Field(description="Repository.")
-    rev: str = Field(description="Commit, tag or refs/pull/<n>/head.")
+    git: Line = Field(description="Repository.")
+    rev: Line = Field(description="Commit, tag or refs/pull/<n>/head.")
     path: str | None = Field(default=None, description="Directory inside the repository.")
     sha: str | None = Field(default=None, description="The commit that rev stood for.")
 
@@ -154,12 +159,12 @@ class ServiceSection(Section):
     )
     command: Words = Field(default=(), description="generic: program and arguments.")
     args: Words = Field(default=(), description="Further arguments of a typed service.")
-    container: str | None = Field(default=None, description="Image, or its alias; default: model.container.")
+    container: Line | None = Field(default=None, description="Image, or its alias; default: model.container.")
     env: Environment = Field(default_factory=dict, description="Environment of the service.")
     options: dict[str, Any] = Field(default_factory=dict, description="Options of the type.")
     placement: ServicePlacement | None = Field(default=None, description="Where its instances run.")
     nodes: int | None = Field(
-        default=None, ge=1, description="Whole nodes that the service owns as its pool."
+        default=None, ge=1, le=MOST_NODES, description="Whole nodes that the service owns as its pool."
     )
     start: Start | None = Field(default=None, description="When it is started; default: the type's own.")
     readiness: ServiceReadiness | None = Field(default=None, description="How the job knows it is there.")
@@ -176,13 +181,15 @@ class ServiceSection(Section):
         description="Endpoints of metrics that it offers, one or a list.",
         json_schema_extra=_one_or_several,
     )
-    preamble: str | None = Field(default=None, description="Shell text run before the command.")
+    preamble: Text | None = Field(default=None, description="Shell text run before the command.")
     cpus_per_task: int | None = Field(default=None, ge=1, description="CPUs of its step.")
     cpu_bind: str | None = Field(default=None, description="CPU binding of its step.")
     srun_options: SlurmOptions = Field(default_factory=dict, description="srun options of its step.")
     source: ServiceSource | None = Field(default=None, description="Source that it is built from.")
     build_command: Words = Field(default=(), description="Program and arguments that build it.")
-    build_timeout_seconds: float = Field(default=1800, gt=0, description="The longest build, seconds.")
+    build_timeout_seconds: float = Field(
+        default=1800, gt=0, le=A_WEEK, description="The longest build, seconds."
+    )
 
     @field_validator("name")
     @classmethod
@@ -192,6 +199,21 @@ class ServiceSection(Section):
         if name in TAKEN_NAMES:
             raise ValueError(f"something else on a node is called {name}: choose another name")
         return name
+
+    @field_validator("external")
+    @classmethod
+    def _addresses(cls, external: str | None) -> str | None:
+        for part in external.split(",") if external is not None else ():
+            if not ADDRESS.fullmatch(part.strip()):
+                raise ValueError(f"{shown(part)} is no address: write host:port, several with commas between")
+        return external
+
+    @field_validator("command", "build_command")
+    @classmethod
+    def _names_a_program(cls, words: tuple[str, ...]) -> tuple[str, ...]:
+        if words and not words[0].strip():
+            raise fault("the first word is the program, and it is empty", 0)
+        return words
 
     @field_validator("metrics")
     @classmethod

@@ -6,6 +6,7 @@ from typing import Any
 
 from servesweep.recipe.source import parse_value
 
+OF_THE_FILE = ("base", "sweep")
 FORM = "write key=value with a dotted key, as roles.decode.workers=4"
 
 
@@ -16,7 +17,8 @@ def set_value(data: dict[str, Any], assignment: str) -> dict[str, Any]:
     Sections on the way that do not exist are made.
 
     Raises:
-        ValueError: with one sentence, when the form is bad or the way leads through a value.
+        ValueError: with one sentence, when the form is bad, the way leads through a value, or the key is no
+            configuration's but the file's.
     """
     key, equals, text = assignment.partition("=")
     if not equals:
@@ -35,6 +37,12 @@ def _steps(key: str) -> list[str]:
         raise ValueError(f"{key!r} is no key: {FORM}")
     if any("[" in step for step in steps):
         raise ValueError(f"{key!r} points into a list: set the whole list, as benchmark.concurrencies=[4,8]")
+    if steps[0] in OF_THE_FILE or steps[0].startswith(("override_", "zip_override_")):
+        inside = ".".join(steps[1:])
+        remedy = f"set {inside}" if inside and steps[0] != "sweep" else f"change {steps[0]} in the file"
+        raise ValueError(
+            f"{key!r} cannot be set: grids, bases and variants are expanded before values are set: {remedy}"
+        )
     return steps
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,14 @@ class Document:
     def problem(self, path: KeyPath, message: str) -> Problem:
         """Say something about the key at `path`."""
         return Problem(self.path, self.line(path), dotted(path), message)
+
+
+class FaultyDocumentError(RecipeError):
+    """Some values or keys of a file cannot be used; `document` holds the others, for further checks."""
+
+    def __init__(self, problems: Iterable[Problem], document: Document) -> None:
+        super().__init__(problems)
+        self.document = document
 
 
 def nearest_line(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
@@ -69,7 +77,7 @@ def parse(text: str, file: str) -> Document:
     """Read YAML text; `file` is the name that problems are reported under.
 
     Raises:
-        RecipeError: as `load`.
+        RecipeError: as `load`; FaultyDocumentError where only some keys or values are at fault.
     """
     node = _compose(text, file)
     if node is None or (isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null")):
@@ -80,10 +88,11 @@ def parse(text: str, file: str) -> Document:
             file, node.start_mark.line + 1, f"the top level is {kind}, not a mapping of `key: value`"
         )
     built = construct(node)
+    document = Document(file, text, built.data, built.lines)
     if built.faults:
-        faults = dict.fromkeys(built.faults)
-        raise RecipeError(Problem(file, line, dotted(path), message) for line, path, message in faults)
-    return Document(file, text, built.data, built.lines)
+        problems = (Problem(file, line, dotted(path), message) for line, path, message in built.faults)
+        raise FaultyDocumentError(problems, document)
+    return document
 
 
 def parse_value(text: str) -> Any:
@@ -111,24 +120,33 @@ def _compose(text: str, file: str) -> yaml.Node | None:
             ) from None
         raise _refuse(file, line, f"not valid YAML: {error.problem}") from None
     except yaml.MarkedYAMLError as error:
-        raise _refuse(file, *_syntax(error)) from None
+        raise _refuse(file, *_syntax(error, text)) from None
     except yaml.reader.ReaderError as error:
         at = text.find(chr(error.character)) if isinstance(error.character, int) else -1
         line = text.count("\n", 0, at) + 1 if at >= 0 else None
         raise _refuse(file, line, "the file holds a control character that YAML does not allow") from None
 
 
-def _syntax(error: yaml.MarkedYAMLError) -> tuple[int | None, str]:
-    """Line and sentence of a syntax error."""
-    mark = error.problem_mark or error.context_mark
-    line = mark.line + 1 if mark else None
-    problem = error.problem or "it cannot be parsed"
+def _syntax(error: yaml.MarkedYAMLError, text: str) -> tuple[int | None, str]:
+    """Line and sentence of a syntax error; what is still open at the end is told where it begins."""
+    mark, problem = error.problem_mark or error.context_mark, error.problem or "it cannot be parsed"
     if "cannot start any token" in problem:
         problem += " (a tab, or one of % @ `: indent with spaces and put such text in quotes)"
     elif "mapping values are not allowed" in problem:
         problem += " (a `:` too many, or the line above is not finished: put text with `: ` in quotes)"
+    elif "expected ',' or '}'" in problem and "{{" in _line(text, error.context_mark):
+        mark = error.context_mark
+        problem += " (text that begins with { stands in quotes)"
+    if error.context_mark and mark and mark.line >= len(text.splitlines()):
+        mark = error.context_mark
+    line = mark.line + 1 if mark else None
     context = f" {error.context}" if error.context else ""
     return line, f"not valid YAML: {problem}{context}"
+
+
+def _line(text: str, mark: yaml.Mark | None) -> str:
+    """The line of a mark; empty without one."""
+    return next(iter(text.splitlines()[mark.line : mark.line + 1]), "") if mark else ""
 
 
 def _refuse(file: str, line: int | None, message: str) -> RecipeError:

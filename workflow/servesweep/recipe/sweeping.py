@@ -5,14 +5,22 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from servesweep.recipe.located import Located, plain
-from servesweep.recipe.problems import Problem, RecipeError
+from servesweep.recipe.problems import KeyPath, Problem, RecipeError, dotted
 
 MAX_POINTS = 10_000
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
+
+
+class SweepError(RecipeError):
+    """A grid cannot be expanded; `sample` is one of its points, where every parameter has a value."""
+
+    def __init__(self, problems: Iterable[Problem], sample: Located | None = None) -> None:
+        super().__init__(problems)
+        self.sample = sample
 
 
 def expand_sweep(recipe: Located, file: str) -> list[tuple[str, Located]]:
@@ -26,7 +34,7 @@ def expand_sweep(recipe: Located, file: str) -> list[tuple[str, Located]]:
         (label, recipe without `sweep`) for each combination; one with an empty label when there is no sweep.
 
     Raises:
-        RecipeError: for a malformed sweep, an unused parameter, or more than 10,000 combinations.
+        SweepError: for a malformed sweep, an unused parameter, or more than 10,000 combinations.
     """
     if "sweep" not in recipe.value:
         return [("", recipe)]
@@ -48,27 +56,30 @@ def expand_sweep(recipe: Located, file: str) -> list[tuple[str, Located]]:
 
 
 def _check(sweep: Located, body: Located, file: str) -> None:
-    def refuse(line: int, key: str, message: str) -> RecipeError:
-        return RecipeError([Problem(file, line, key, message)])
+    def refuse(line: int, key: str, message: str, sample: Located | None = None) -> SweepError:
+        return SweepError([Problem(file, line, key, message)], sample)
 
     if not isinstance(sweep.value, dict) or not sweep.value:
         raise refuse(
             sweep.line, "sweep", "expected parameters with a list of values each, as `isl: [1024, 8192]`"
         )
     used = _placeholders(body)
-    problems = []
+    problems: list[Problem] = []
     for name, values in sweep.value.items():
-        message = _parameter_fault(name, values, used, body)
+        message = _parameter_fault(name, values)
         if message:
             problems.append(Problem(file, values.line, f"sweep.{name}", message))
+        elif name not in used:
+            problems += _unused(name, values, body, file)
     if problems:
-        raise RecipeError(problems)
+        raise SweepError(problems, _sample(sweep, body))
     points = math.prod(len(values.value) for values in sweep.value.values())
     if points > MAX_POINTS:
-        raise refuse(sweep.line, "sweep", f"the grid has {points} combinations; the limit is {MAX_POINTS}")
+        message = f"the grid has {points} combinations; the limit is {MAX_POINTS}"
+        raise refuse(sweep.line, "sweep", message, _sample(sweep, body))
 
 
-def _parameter_fault(name: str, values: Located, used: set[str], body: Located) -> str | None:
+def _parameter_fault(name: str, values: Located) -> str | None:
     if not isinstance(values.value, list):
         return f"expected a list of values, as `{name}: [1, 2]`"
     if not values.value:
@@ -77,11 +88,43 @@ def _parameter_fault(name: str, values: Located, used: set[str], body: Located) 
         return "a parameter's name is letters, digits and _ . -, and begins with a letter or _"
     if any(isinstance(item.value, dict) for item in values.value):
         return "a value is a mapping; write scalars or lists"
-    if name in used:
-        return None
-    if (line := _bare(body, name)) is not None:
-        return f'{{{name}}} on line {line} is read as a mapping; write it in quotes: "{{{name}}}"'
-    return f'nothing uses this parameter; write "{{{name}}}" where its values belong'
+    return None
+
+
+def _unused(name: str, values: Located, body: Located, file: str) -> Iterator[Problem]:
+    """Tell where a placeholder lacks its quotes, or that there is none."""
+    found = None
+    for path, line in _bare(body, name, ()):
+        found = path
+        message = f'{{{name}}} is read as a mapping; write it in quotes: "{{{name}}}"'
+        yield Problem(file, line, dotted(path), message)
+    if found is None:
+        message = f'nothing uses this parameter; write "{{{name}}}" where its values belong'
+        yield Problem(file, values.line, f"sweep.{name}", message)
+
+
+def _sample(sweep: Located, body: Located) -> Located | None:
+    """One point of a grid that has faults, for what else is wrong with it; None where values are missing."""
+    point: dict[str, Any] = {}
+    for name, values in sweep.value.items():
+        given = plain(values)
+        first = next(iter(given), {}) if isinstance(given, list) else given
+        if isinstance(first, dict):
+            return None
+        point[name] = first
+    return _substitute(_quoted(body, set(point)), point)
+
+
+def _quoted(node: Located, names: set[str]) -> Located:
+    """The placeholders that lack their quotes, read as what was meant."""
+    if isinstance(node.value, dict):
+        (name,) = node.value if len(node.value) == 1 else ("",)
+        if name in names and node.value[name].value is None:
+            return Located(f"{{{name}}}", node.line)
+        return Located({key: _quoted(item, names) for key, item in node.value.items()}, node.line)
+    if isinstance(node.value, list):
+        return Located([_quoted(item, names) for item in node.value], node.line)
+    return node
 
 
 def _placeholders(node: Located) -> set[str]:
@@ -92,15 +135,16 @@ def _placeholders(node: Located) -> set[str]:
     return set(PLACEHOLDER.findall(node.value)) if isinstance(node.value, str) else set()
 
 
-def _bare(node: Located, name: str) -> int | None:
-    """Line of an unquoted `{name}`, which YAML reads as the mapping `name: null`."""
+def _bare(node: Located, name: str, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
+    """Yield the places of an unquoted `{name}`, which YAML reads as the mapping `name: null`."""
     if isinstance(node.value, dict):
         if list(node.value) == [name] and node.value[name].value is None:
-            return node.line
-        children = list(node.value.values())
-    else:
-        children = node.value if isinstance(node.value, list) else []
-    return next((line for child in children if (line := _bare(child, name)) is not None), None)
+            yield path, node.line
+        for key, item in node.value.items():
+            yield from _bare(item, name, (*path, key))
+    elif isinstance(node.value, list):
+        for index, item in enumerate(node.value):
+            yield from _bare(item, name, (*path, index))
 
 
 def _substitute(node: Located, point: Mapping[str, Any]) -> Located:

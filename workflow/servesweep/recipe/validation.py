@@ -2,28 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.explaining import allows_nothing, explain, model_in
-from servesweep.recipe.problems import KeyPath, Problem, RecipeError
-from servesweep.recipe.recipe import Recipe
+from servesweep.recipe.problems import KeyPath, Problem, RecipeError, in_order
+from servesweep.recipe.recipe import REPLICAS_ONLY, SCHEMA, Recipe
 from servesweep.recipe.variants import Variant
 
 M = TypeVar("M", bound=BaseModel)
+
+# The sections that rules of the whole recipe speak about, and values for those that every recipe has.
+SPANNED = {"roles", "replicas", "engine", "frontend", "services", *REPLICAS_ONLY}
+STAND_INS = {"schema": SCHEMA, "name": "-", "model": {"path": "-", "precision": "-"}}
 
 
 def read_recipe(variant: Variant) -> Recipe:
     """Validate one variant.
 
     Raises:
-        RecipeError: with one problem for each fault, each with file, line and key.
+        RecipeError: with one problem for each fault, each with file, line and key, those of the block that
+            the variant comes from among them.
     """
-    return read_section(Recipe, variant.data, variant, ())
+    problems = list(variant.faults)
+    try:
+        if variant.data or not problems:
+            recipe = read_section(Recipe, variant.data, variant, ())
+    except RecipeError as error:
+        problems += [*error.problems, *_spanning(variant, error.problems)]
+    if problems:
+        raise RecipeError(in_order(problems))
+    return recipe
+
+
+def _spanning(variant: Variant, told: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Faults between sections, where those that are at fault have no part in them."""
+    faulty = {problem.key.partition(".")[0].partition("[")[0] for problem in told}
+    if faulty & SPANNED or not faulty <= Recipe.model_fields.keys() | {"schema"}:
+        return ()
+    whole = {key: value for key, value in variant.data.items() if key not in faulty}
+    try:
+        read_section(Recipe, {**STAND_INS, **whole}, variant, ())
+    except RecipeError as error:
+        return error.problems
+    return ()
 
 
 def read_section(model: type[M], data: Any, variant: Variant, prefix: KeyPath) -> M:
@@ -43,15 +70,18 @@ def read_section(model: type[M], data: Any, variant: Variant, prefix: KeyPath) -
             at = _path(variant, prefix, detail)
             # Whatever else is said about a key without a value, or about what holds it, follows from that.
             if not any(at[: len(path)] == path or path[: len(at)] == at for path in empty):
-                problems[at] = variant.problem(at, explain(model, detail))
+                problems[at] = variant.problem(at, explain(model, detail, of_recipe=model is not Cluster))
     else:
         if not problems:
             return section
-    raise RecipeError(sorted(problems.values(), key=lambda problem: problem.line or 0))
+    raise RecipeError(in_order(problems.values()))
 
 
 def _empty_keys(model: type[BaseModel], data: Any) -> Iterator[KeyPath]:
     """Keys of sections that have no value: a forgotten one must not pass as the default."""
+    if isinstance(data, list):
+        for at, item in enumerate(data):
+            yield from ((at, *path) for path in _empty_keys(model, item))
     if not isinstance(data, dict):
         return
     for key, null_is_fine, inner in _keys(model):

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import fnmatch
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from servesweep.recipe.located import LinesOf, Located, locate, merge, plain
 from servesweep.recipe.problems import KeyPath, Problem, RecipeError, dotted, nearest
 from servesweep.recipe.setting import set_value
 from servesweep.recipe.source import Document, nearest_line
-from servesweep.recipe.sweeping import expand_sweep
-from servesweep.recipe.zipping import zip_slices
+from servesweep.recipe.sweeping import SweepError, expand_sweep
+from servesweep.recipe.zipping import ZipError, zip_slices
 
 __all__ = ["Variant", "expand", "select", "set_value"]
 
@@ -30,7 +29,8 @@ class Variant:
     `suffix` is None for a file that is one configuration, else unique in the file and safe in file
     names; `origin` is the selector it comes from (None in a plain file); `lines` gives the line of
     every key path, an overridden value's line being that of the override; `notes` are sentences for
-    the user.
+    the user. `faults` make it no configuration: what is wrong with the block it comes from, for
+    `read_recipe` to tell beside the faults of its data, which is empty where nothing can be built.
     """
 
     suffix: str | None
@@ -39,6 +39,7 @@ class Variant:
     notes: tuple[str, ...] = ()
     origin: str | None = None
     path: str = ""
+    faults: tuple[Problem, ...] = ()
 
     def line(self, path: KeyPath) -> int:
         """Line of a key path, or of its nearest ancestor that the file has."""
@@ -52,28 +53,30 @@ class Variant:
 def expand(document: Document) -> list[Variant]:
     """Every configuration of a file: overrides by name, then zips by name; the base only when it is alone.
 
-    Two variants that differ in nothing but a generated name are one: the first stays, with a note.
+    Two variants that differ in nothing but a generated name are one: the first stays, with a note. Malformed
+    variants, sweeps and zips, and two variants of one suffix, come back with their `faults`, so that the
+    others can be judged too.
 
     Raises:
-        RecipeError: for malformed variants, sweeps or zips, and for two variants of one suffix.
+        RecipeError: for a base that is no mapping, and for variants without a base.
     """
     everything = _variants(document)
-    chosen = [variant for variant in everything if variant.origin != "base"] or everything
-    return _distinct(chosen, document)
+    chosen = [variant for variant in everything if variant.origin != "base"]
+    return _distinct(chosen if any(variant.data for variant in chosen) else everything, document)
 
 
 def select(document: Document, selector: str) -> list[Variant]:
     """Choose variants by `base`, `override_x`, `zip_override_x`, `zip_override_x[N]` or a glob of these.
 
-    A glob never means the base.
+    A glob never means the base. Blocks that cannot be built come along, as they do from `expand`.
 
     Raises:
         RecipeError: when nothing matches; the sentence lists what there is. Also as `expand`.
     """
     everything = _variants(document)
-    chosen = [variant for variant in everything if variant.origin and _matches(variant.origin, selector)]
-    if chosen:
-        return _distinct(chosen, document)
+    matching = [variant for variant in everything if variant.origin and _matches(variant.origin, selector)]
+    if matching:
+        return _distinct([one for one in everything if one in matching or not one.data], document)
     origins = list(dict.fromkeys(variant.origin for variant in everything if variant.origin))
     if not origins:
         message = f"there is no variant {selector!r}: this recipe has no base and overrides"
@@ -94,8 +97,8 @@ def _matches(origin: str, selector: str) -> bool:
 
 
 def _variants(document: Document) -> list[Variant]:
-    """Every variant, the base included, in order."""
-    _check_top(document)
+    """Every variant, the base included, in order; first the blocks that cannot be read."""
+    found = [_unbuilt(key, [problem], document) for key, problem in _strangers(document)]
     if "base" not in document.data and "sweep" not in document.data:
         # Most files are one configuration, as it stands: nothing moves, so positions need not move along.
         return [Variant(None, document.data, document.lines, path=document.path)]
@@ -103,22 +106,41 @@ def _variants(document: Document) -> list[Variant]:
     if "base" not in root.value:
         return _swept(root, None, None, document)
     base = _with_schema(root)
-    found = _swept(base, None, "base", document)
-    for key in sorted(name for name in root.value if name.startswith("override_")):
+    found += _swept(base, None, "base", document)
+    blocks = [name for name in sorted(root.value) if name not in {one.origin for one in found}]
+    for key in (name for name in blocks if name.startswith("override_")):
         over = root.value[key]
         label = key.removeprefix("override_")
         found += _swept(_named(merge(base, over), base, over, label), label, key, document)
-    for key in sorted(name for name in root.value if name.startswith("zip_override_")):
-        for index, over in enumerate(zip_slices(root.value[key], key, document.path)):
-            label = f"{key.removeprefix('zip_override_')}_{index}"
-            shared = isinstance(_field(over, "name"), str) and not isinstance(
-                _field(root.value[key], "name"), list
-            )
-            own = _without(over, "name") if shared else over
-            notes = (f"{key}.name is one text for all its variants and is not used; write a list of names",)
-            merged = _named(merge(base, own), base, own, label)
-            found += _swept(merged, label, f"{key}[{index}]", document, notes if shared else ())
+    for key in (name for name in blocks if name.startswith("zip_override_")):
+        found += _zipped(key, root.value[key], base, document)
     return found
+
+
+def _zipped(key: str, block: Located, base: Located, document: Document) -> list[Variant]:
+    """The variants of a zip; of one that cannot be cut, its faults, with its first where it has one."""
+    faults: tuple[Problem, ...] = ()
+    try:
+        slices = zip_slices(block, key, document.path)
+    except ZipError as error:
+        if error.sample is None:
+            return [_unbuilt(key, error.problems, document)]
+        slices, faults = [error.sample], error.problems
+    shared = isinstance(_field(block, "name"), str)
+    told = f"{key}.name is one text for all its variants and is not used; write a list of names"
+    found = []
+    for index, over in enumerate(slices):
+        label = f"{key.removeprefix('zip_override_')}_{index}"
+        own = _without(over, "name") if shared else over
+        merged = _named(merge(base, own), base, own, label)
+        variants = _swept(merged, label, f"{key}[{index}]", document, (told,) if shared else ())
+        found += [replace(one, faults=(*faults, *one.faults)) for one in variants] if faults else variants
+    return found
+
+
+def _unbuilt(key: str, problems: Iterable[Problem], document: Document) -> Variant:
+    """What is wrong with a block of which no variant can be made."""
+    return Variant(None, {}, {}, origin=key, path=document.path, faults=tuple(problems))
 
 
 def _block(origin: str) -> str:
@@ -126,23 +148,33 @@ def _block(origin: str) -> str:
     return re.sub(r"\[\d+\]\Z", "", origin)
 
 
-def _check_top(document: Document) -> None:
-    """Refuse what does not belong beside `base`, and variants that are no mappings."""
-    problems = []
+def _strangers(document: Document) -> Iterator[tuple[str, Problem]]:
+    """Yield the blocks that do not belong beside `base` or are no variant, each with the reason.
+
+    Raises:
+        RecipeError: where there is no base to lay variants on.
+    """
     variants = [key for key in document.data if key.startswith(("override_", "zip_override_"))]
     if "base" not in document.data:
-        problems = [document.problem((key,), "a variant needs a `base` beside it") for key in variants]
-    else:
-        for key, value in document.data.items():
-            if key not in ("base", "schema") and key not in variants:
-                problems.append(document.problem((key,), _stray(key)))
-            elif key in variants and key.endswith("override_"):
-                problems.append(document.problem((key,), "the variant has no name; write override_<name>"))
-            elif key != "schema" and not isinstance(value, dict):
-                hint = "write {} for a variant equal to the base" if value is None else "expected a mapping"
-                problems.append(document.problem((key,), f"the block is not a mapping; {hint}"))
-    if problems:
-        raise RecipeError(problems)
+        if variants:
+            raise RecipeError(
+                document.problem((key,), "a variant needs a `base` beside it") for key in variants
+            )
+        return
+    strangers = []
+    for key, value in document.data.items():
+        if key not in ("base", "schema") and key not in variants:
+            strangers.append((key, document.problem((key,), _stray(key))))
+        elif key in variants and key.endswith("override_"):
+            strangers.append(
+                (key, document.problem((key,), "the variant has no name; write override_<name>"))
+            )
+        elif key != "schema" and not isinstance(value, dict):
+            hint = "write {} for a variant equal to the base" if value is None else "expected a mapping"
+            strangers.append((key, document.problem((key,), f"the block is not a mapping; {hint}")))
+    if not isinstance(document.data["base"], dict):
+        raise RecipeError(problem for _, problem in strangers)
+    yield from strangers
 
 
 def _stray(key: str) -> str:
@@ -174,7 +206,8 @@ def _swept(
     variants = []
     # What no placeholder changes is the same in each point, and made once.
     shared = {id(item): plain(item) for item in recipe.value.values()}
-    for point, expanded in expand_sweep(recipe, document.path):
+    points, faults = _points(recipe, document.path)
+    for point, expanded in points:
         name = _field(expanded, "name")
         if point and isinstance(name, str):
             named = Located(f"{name}_{point}", expanded.value["name"].line)
@@ -191,9 +224,18 @@ def _swept(
                 notes=notes,
                 origin=origin,
                 path=document.path,
+                faults=faults,
             )
         )
     return variants
+
+
+def _points(recipe: Located, file: str) -> tuple[list[tuple[str, Located]], tuple[Problem, ...]]:
+    """The points of a recipe's grid; of one with faults those, and a sample or an empty recipe."""
+    try:
+        return expand_sweep(recipe, file), ()
+    except SweepError as error:
+        return [("", error.sample or Located({}, recipe.line))], error.problems
 
 
 def _slug(text: str) -> str:
@@ -205,29 +247,27 @@ def _slug(text: str) -> str:
 
 
 def _distinct(variants: list[Variant], document: Document) -> list[Variant]:
-    """Keep one of equal variants, with a note; refuse different variants of one suffix."""
+    """Keep one of equal variants, with a note; different variants of one suffix are at fault."""
     if len(variants) == 1:
         return variants
     kept: dict[str, Variant] = {}
     owners: dict[str | None, Variant] = {}
-    problems = []
-    for variant in variants:
+    faulty = [variant for variant in variants if variant.faults]
+    for variant in (one for one in variants if not one.faults):
         identity = _identity(variant, document)
         if first := kept.get(identity):
             note = (
                 f"{variant.suffix or variant.origin} equals {first.suffix or first.origin} and was left out"
             )
-            kept[identity] = dataclasses.replace(first, notes=(*first.notes, note))
+            kept[identity] = replace(first, notes=(*first.notes, note))
             continue
         kept[identity] = variant
         if other := owners.get(variant.suffix):
             first_origin, origin = other.origin or "sweep", variant.origin or "sweep"
             message = f"both {first_origin} and {origin} give the suffix {variant.suffix}; rename one"
-            problems.append(document.problem((_block(origin),), message))
+            kept[identity] = replace(variant, faults=(document.problem((_block(origin),), message),))
         owners.setdefault(variant.suffix, variant)
-    if problems:
-        raise RecipeError(dict.fromkeys(problems))
-    return list(kept.values())
+    return [*faulty, *kept.values()]
 
 
 def _identity(variant: Variant, document: Document) -> str:

@@ -8,6 +8,14 @@ from servesweep.recipe.located import Located
 from servesweep.recipe.problems import KeyPath, Problem, RecipeError, dotted
 
 
+class ZipError(RecipeError):
+    """A zip cannot be cut; `sample` is its first variant, where every list has a value."""
+
+    def __init__(self, problems: list[Problem], sample: Located | None = None) -> None:
+        super().__init__(problems)
+        self.sample = sample
+
+
 def zip_slices(block: Located, name: str, file: str) -> list[Located]:
     """Cut a zip block into its variants.
 
@@ -15,17 +23,17 @@ def zip_slices(block: Located, name: str, file: str) -> list[Located]:
     variant a list of its own). A list of one item, and anything that is no list, goes to all.
 
     Raises:
-        RecipeError: for no list at all, an empty list, or lists of different lengths.
+        ZipError: for no list at all, an empty list, or lists of different lengths.
     """
     leaves = list(_list_leaves(block, (name,)))
     if not leaves:
         message = "a zip needs at least one list; for a single variant write override_* instead"
-        raise RecipeError([Problem(file, block.line, name, message)])
+        raise ZipError([Problem(file, block.line, name, message)], block)
     empty = [
         Problem(file, leaf.line, dotted(path), "the list is empty") for path, leaf in leaves if not leaf.value
     ]
     if empty:
-        raise RecipeError(empty)
+        raise ZipError(empty)
     length = max(len(leaf.value) for _, leaf in leaves)
     longest = next(path for path, leaf in leaves if len(leaf.value) == length)
     wrong = [
@@ -34,7 +42,7 @@ def zip_slices(block: Located, name: str, file: str) -> list[Located]:
         if len(leaf.value) not in (1, length)
     ]
     if wrong:
-        raise RecipeError(wrong)
+        raise ZipError(wrong, _slice(block, 0))
     return [_slice(block, index) for index in range(length)]
 
 

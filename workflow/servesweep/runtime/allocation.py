@@ -27,6 +27,9 @@ class Host(Value):
     name: str = Field(description="Symbolic node.")
     host: str = Field(description="Host name.")
     address: str = Field(description="Address by which the other nodes reach it.")
+    het_group: int | None = Field(
+        default=None, description="Component of a heterogeneous job that it belongs to; None in another job."
+    )
 
 
 class Allocation(Value):
@@ -39,6 +42,14 @@ class Allocation(Value):
     supervisor_pid: int = Field(description="Its process id.")
     project: str = Field(default=".", description="Directory from which relative paths of recipes count.")
     started_at: str = Field(description="UTC time at which it was found.")
+
+    @property
+    def job_ids(self) -> tuple[str, ...]:
+        """The job's number, and those of a heterogeneous job's further components, which follow it."""
+        if self.job_id is None:
+            return ()
+        groups = {host.het_group or 0 for host in self.hosts}
+        return tuple(str(int(self.job_id) + group) for group in range(max(groups, default=0) + 1))
 
     def host(self, node: str) -> Host:
         """The host of a symbolic node."""
@@ -130,22 +141,32 @@ def _slurm_hosts(nodes: list[str]) -> list[Host]:
     if job is None:
         raise AllocationError("the launcher is slurm, but this is not a Slurm job: SLURM_JOB_ID is not set")
     # The executor's job step strips SLURM_* from the environment, all but the job's id: ask Slurm.
-    shown = _scontrol("show", "job", job, "-o")
-    match = re.search(r"\sNodeList=(\S+)", shown)
-    if match is None:
+    found = [pair for line in _scontrol("show", "job", job, "-o").splitlines() for pair in _component(line)]
+    if not found:
         raise AllocationError(f"Slurm does not tell the nodes of job {job}")
-    names = _scontrol("show", "hostnames", match.group(1)).split()
-    if len(names) < len(nodes):
-        raise AllocationError(f"job {job} has {len(names)} nodes, and the plan needs {len(nodes)}")
-    # The supervisor runs in the batch step: services, frontend and client of n0 belong on its node.
-    batch_host = re.search(r"\sBatchHost=(\S+)", shown)
-    if batch_host:
-        names.sort(key=lambda name: name != batch_host.group(1))
-    names = names[: len(nodes)]
+    if len(found) < len(nodes):
+        raise AllocationError(f"job {job} has {len(found)} nodes, and the plan needs {len(nodes)}")
+    found = found[: len(nodes)]
+    addresses = _addresses([name for name, _ in found])
     return [
-        Host(name=node, host=name, address=address)
-        for node, name, address in zip(nodes, names, _addresses(names), strict=True)
+        Host(name=node, host=name, address=address, het_group=group)
+        for node, (name, group), address in zip(nodes, found, addresses, strict=True)
     ]
+
+
+def _component(line: str) -> list[tuple[str, int | None]]:
+    """(host, number of the component) of a job, or of one component of a heterogeneous one.
+
+    The supervisor runs in the batch step: services, frontend and client of n0 belong on its node.
+    """
+    nodes = re.search(r"\sNodeList=(\S+)", line)
+    if nodes is None or nodes.group(1) == "(null)":
+        return []
+    names = _scontrol("show", "hostnames", nodes.group(1)).split()
+    batch, offset = re.search(r"\sBatchHost=(\S+)", line), re.search(r"\sHetJobOffset=(\d+)", line)
+    if batch:
+        names.sort(key=lambda name: name != batch.group(1))
+    return [(name, int(offset.group(1)) if offset else None) for name in names]
 
 
 def _addresses(names: list[str]) -> list[str]:

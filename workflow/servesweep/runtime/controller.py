@@ -8,15 +8,16 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from servesweep.evidence.files import RunFiles, keep_plan, sentence, write_atomically
 from servesweep.evidence.points import open_points, read_json
 from servesweep.plan.plan import Plan, plan_text
-from servesweep.plan.table import RESULTS, SweepTable, write_sweep_list
-from servesweep.recipe.problems import RecipeError
+from servesweep.plan.preflight import preflight
+from servesweep.plan.table import RESULTS, SweepTable, validate_recipe, write_sweep_list
+from servesweep.recipe.problems import Problem, RecipeError
 from servesweep.runtime.processes import start_time
 
 STATE = Path(".snakemake")
@@ -32,16 +33,39 @@ def open_table(
     try:
         table = SweepTable.from_config(config, inside_job)
         table.limit_gpus(gpu_quota)
+        if dry_run and not inside_job:
+            refuse_what_cannot_run(table)
     except RecipeError as error:
-        count = len(error.problems)
-        print(f"{error}\n{count} problem{'s' if count > 1 else ''}; nothing was submitted.", file=sys.stderr)
-        sys.exit(1)
+        _exit(error)
     # The plans stay as long as this process: Snakemake's collections of garbage need not look through them.
     gc.freeze()
     if not inside_job and not dry_run:
         release_stale_lock()
         set_aside_false_records(table)
     return table
+
+
+def refuse_what_cannot_run(table: SweepTable) -> None:
+    """Tell everything that validation would find, before anything is submitted.
+
+    Raises:
+        RecipeError: with every problem of the recipes whose configurations are not all finished.
+    """
+    refused = {p.recipe for p in table.plans.values() if preflight(p) and not is_finished(p)}
+    problems: list[Problem] = []
+    for path in sorted(refused):
+        try:
+            validate_recipe([path], table.cluster_file, table.settings)
+        except RecipeError as error:
+            problems += error.problems
+    if problems:
+        raise RecipeError(dict.fromkeys(problems))
+
+
+def _exit(error: RecipeError) -> NoReturn:
+    count = len(error.problems)
+    print(f"{error}\n{count} problem{'s' if count > 1 else ''}; nothing was submitted.", file=sys.stderr)
+    sys.exit(1)
 
 
 def is_finished(plan: Plan) -> bool:
@@ -59,13 +83,18 @@ def set_aside_false_records(table: SweepTable) -> None:
             record.replace(record.with_name("run.stale.json"))
 
 
-def begin(table: SweepTable, locks: Mapping[Path, str]) -> None:
+def begin(table: SweepTable, locks: Mapping[Path, str], targets: Collection[str] = ()) -> None:
     """Note which process controls this directory, and which configurations the sweep has.
 
-    `locks` are those that stood here before Snakemake took its own.
+    `locks` are those that stood here before Snakemake took its own. A report is written of what is there,
+    also where the models of its recipes are no longer.
     """
     try:
+        if set(targets) != {"report"}:
+            refuse_what_cannot_run(table)
         _begin(table, locks)
+    except RecipeError as error:
+        _exit(error)
     except OSError as error:
         print(sentence(error), file=sys.stderr)
         sys.exit(1)

@@ -30,7 +30,9 @@ PR_SET_PDEATHSIG = 1
 class Failure(Value):
     """What failed first, with the evidence that a reader needs."""
 
-    stage: str = Field(description="services, workers, frontend, health_gate, benchmark or allocation.")
+    stage: str = Field(
+        description="allocation, hosts, services, workers, frontend, health_gate or benchmark."
+    )
     message: str = Field(description="One sentence.")
     step: str | None = Field(default=None, description="Process that failed.")
     node: str | None = Field(default=None, description="Host on which it ran.")

@@ -44,7 +44,8 @@ async def take_over(files: RunFiles, mine: Allocation, say: Callable[[str], None
 
 async def _end_jobs(files: RunFiles, mine: Allocation, say: Callable[[str], None]) -> None:
     me = str(mine.job_id)
-    others = _submitted_for_the_same(me) | _recorded(files, me)
+    # A heterogeneous job's components have numbers of their own, and our comment.
+    others = (_submitted_for_the_same(me) | _recorded(files, me)) - set(mine.job_ids)
     later = [job for job in others if int(job) > int(me)]
     if later:
         raise SupersededError(f"job {max(later, key=int)}, submitted later, is to run this configuration")

@@ -8,7 +8,13 @@ from servesweep.topology.deployment import Deployment
 from servesweep.topology.ports import MOONCAKE_METADATA, MOONCAKE_RPC
 from servesweep.topology.shapes import ProcessPlace
 
-# Placeholders of instances that are attached to a worker.
+# As in srt-slurm: https://github.com/NVIDIA/srt-slurm, `docs/services.md`.
+PLACEHOLDERS = (
+    "node", "node_ip", "node_id", "index", "role", "head_node", "head_ip", "infra_node", "infra_ip",
+    "master_port", "metadata_port", "gpus_per_node",
+    "pool_node", "pool_ip", "pool_nodes", "pool_ips", "pool_node_count",
+)  # fmt: skip
+# Those of instances that are attached to a worker.
 OF_WORKERS = ("worker_role", "worker_index", "worker_node_rank", "worker_gpus", "worker_gpu_count")
 
 
@@ -52,37 +58,32 @@ class Instance:
         return f"service_{self.step if single else self.step.removesuffix(self.node) + '{host}'}.out"
 
     def placeholders(self) -> dict[str, str]:
-        """What may stand in braces in its command, arguments, environment, preamble and readiness file.
-
-        Names and meaning as in srt-slurm: https://github.com/NVIDIA/srt-slurm, `docs/services.md`.
-        """
+        """What may stand in braces in its command, arguments, environment, preamble and readiness file."""
         place, binding = self.deployment, self.deployment.binding
         carrying = place.worker_nodes
-        known = {
-            "node": binding.host(self.node),
-            "node_ip": self.address,
-            "node_id": str(carrying.index(self.node) if self.node in carrying else self.index),
-            "index": str(self.index),
-            "role": self.role,
-            "head_node": binding.host(place.head),
-            "head_ip": place.address(place.head),
-            "infra_node": binding.host(place.infra),
-            "infra_ip": place.address(place.infra),
-            "master_port": str(MOONCAKE_RPC),
-            "metadata_port": str(MOONCAKE_METADATA),
-            "gpus_per_node": str(place.gpus_per_node),
-            "pool_node": binding.host(self.nodes[0]),
-            "pool_ip": self.first,
-            "pool_nodes": ",".join(binding.host(node) for node in self.nodes),
-            "pool_ips": ",".join(place.address(node) for node in self.nodes),
-            "pool_node_count": str(len(self.nodes)),
-        }
+        said: tuple[str | int, ...] = (
+            binding.host(self.node),
+            self.address,
+            carrying.index(self.node) if self.node in carrying else self.index,
+            self.index,
+            self.role,
+            binding.host(place.head),
+            place.address(place.head),
+            binding.host(place.infra),
+            place.address(place.infra),
+            MOONCAKE_RPC,
+            MOONCAKE_METADATA,
+            place.gpus_per_node,
+            binding.host(self.nodes[0]),
+            self.first,
+            ",".join(binding.host(node) for node in self.nodes),
+            ",".join(place.address(node) for node in self.nodes),
+            len(self.nodes),
+        )
+        known = dict(zip(PLACEHOLDERS, map(str, said), strict=True))
         if self.worker is not None:
             worker = self.worker
-            said = (worker.mode, worker.index, worker.rank, _joined(worker.gpus), len(worker.gpus))
-            known |= dict(zip(OF_WORKERS, map(str, said), strict=True))
+            gpus = ",".join(map(str, worker.gpus))
+            told = (worker.mode, worker.index, worker.rank, gpus, len(worker.gpus))
+            known |= dict(zip(OF_WORKERS, map(str, told), strict=True))
         return known
-
-
-def _joined(gpus: tuple[int, ...]) -> str:
-    return ",".join(map(str, gpus))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
 from pathlib import Path
 
@@ -30,18 +32,26 @@ def status(results: Path, once: bool, as_json: bool, interval: float) -> None:
     if not results.is_dir():
         raise click.ClickException(f"{results}: no such directory; a run of snakemake makes it")
     looker = Looker(results)
+    if sys.stdout.isatty() and not (once or as_json):
+        _live(looker, interval)
+        return
     looker.ask_slurm()
+    views, sweep = looker.look()
     if as_json:
-        views, sweep = looker.look()
         for view in (*views, sweep):
             click.echo(view.model_dump_json())
-    elif once:
+    else:
         console = Console()
         # A pipe has no width; a name that is cut would be of no use there.
         wide = console if console.is_terminal else Console(width=WIDE)
-        wide.print(status_table(*looker.look()), crop=False)
-    else:
-        _live(looker, interval)
+        wide.print(status_table(views, sweep), crop=False)
+
+
+def _ask_again(looker: Looker) -> None:
+    """Ask Slurm every few seconds; one that does not answer keeps nobody waiting."""
+    while True:
+        looker.ask_slurm()
+        time.sleep(SLURM_SECONDS)
 
 
 def _live(looker: Looker, interval: float) -> None:
@@ -52,13 +62,10 @@ def _live(looker: Looker, interval: float) -> None:
     from servesweep.status.table import status_table
 
     console = Console()
-    asked = time.monotonic()
+    threading.Thread(target=_ask_again, args=(looker,), daemon=True).start()
     try:
         with Live(console=console, auto_refresh=False, screen=console.is_terminal) as live:
             while True:
-                if time.monotonic() - asked > SLURM_SECONDS:
-                    looker.ask_slurm()
-                    asked = time.monotonic()
                 rows = max(console.size.height - FRAME_ROWS, 1)
                 live.update(status_table(*looker.look(), rows=rows), refresh=True)
                 time.sleep(interval)

@@ -14,6 +14,7 @@ class PlanFacts:
     """plan.json: who is to be up, what is to be measured, what it holds."""
 
     digest: str | None = None
+    launcher: str | None = None
     gpus: int = 0
     points: Mapping[str, str] = field(default_factory=dict)
     """Point to its digest, in order."""
@@ -26,6 +27,7 @@ class PlanFacts:
         topology = _object(plan.get("topology"))
         return cls(
             digest=_text(plan.get("digest")),
+            launcher=_text(plan.get("launcher")),
             gpus=_number(topology.get("total_nodes")) * _number(topology.get("gpus_per_node")),
             points={str(p.get("id")): str(p.get("digest")) for p in _objects(plan.get("points"))},
             workers=_workers(_objects(plan.get("steps"))),

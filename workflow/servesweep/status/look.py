@@ -41,9 +41,11 @@ class Looker:
         self.slurm = Slurm(self.results.resolve().parent)
 
     def ask_slurm(self) -> None:
-        """Have Slurm tell the states of the jobs anew; the looks after it use them."""
-        recorded = (self._allocation(str(self.results / name)).job_id for name in self.names())
-        self.slurm.ask(job for job in recorded if job)
+        """Have Slurm tell the states of the jobs anew, where there are any; the looks after it use them."""
+        roots = [str(self.results / name) for name in self.names()]
+        if any(self.reader.read(f"{root}/plan.json", PlanFacts.of).launcher == "slurm" for root in roots):
+            recorded = (self._allocation(root).job_id for root in roots)
+            self.slurm.ask(job for job in recorded if job)
 
     def names(self) -> list[str]:
         """The configurations of the sweep in its order; without its list every one that has a plan."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,42 +27,52 @@ class Job:
         return self.state in ENDED
 
 
+@dataclass(frozen=True)
+class _Queue:
+    """One answer of squeue: job to its state, job to its configuration, configuration to its latest job."""
+
+    states: Mapping[str, str] = field(default_factory=dict)
+    purposes: Mapping[str, str] = field(default_factory=dict)
+    latest: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, shown: str, project: str) -> _Queue:
+        # Slurm gives numbers out again: a job of another directory is somebody else's by now.
+        rows = [row.split("|", 3) for row in shown.splitlines() if row.count("|") >= 3]
+        rows = [row for row in rows if row[2] == project]
+        words = {job: comment.partition(" ")[0] for job, _, _, comment in rows}
+        purposes = {
+            job: word.removeprefix(COMMENT) for job, word in words.items() if word.startswith(COMMENT)
+        }
+        # Of several jobs for a configuration the one submitted last.
+        latest = {purposes[job]: job for job in sorted(purposes, key=_order)}
+        return cls({job: state for job, state, _, _ in rows}, purposes, latest)
+
+
 @dataclass
 class Slurm:
     """What Slurm knows of the jobs submitted from one project; nothing where it cannot be asked."""
 
     project: Path
-    _states: dict[str, str] = field(default_factory=dict)
-    _jobs: dict[str, str] = field(default_factory=dict)
-    _purposes: dict[str, str] = field(default_factory=dict)
+    _queue: _Queue = field(default_factory=_Queue)
     _past: dict[str, str] = field(default_factory=dict)
 
     def ask(self, recorded: Iterable[str]) -> None:
         """Ask anew; `recorded` are job ids that the files name, which may have left the queue long ago."""
         shown = _output("squeue", "--noheader", "--states=all", *self._whose(), "--format=%A|%T|%Z|%k")
-        if shown is None:
-            self._states, self._jobs, self._purposes = {}, {}, {}
-            return
-        # Slurm gives numbers out again: a job of another directory is somebody else's by now.
-        rows = [row.split("|", 3) for row in shown.splitlines() if row.count("|") >= 3]
-        rows = [row for row in rows if row[2] == str(self.project)]
-        self._states = {job: state for job, state, _, _ in rows}
-        words = {job: comment.partition(" ")[0] for job, _, _, comment in rows}
-        self._purposes = {
-            job: word.removeprefix(COMMENT) for job, word in words.items() if word.startswith(COMMENT)
-        }
-        # Of several jobs for a configuration the one submitted last.
-        self._jobs = {self._purposes[job]: job for job in sorted(self._purposes, key=_order)}
-        self._look_back(set(recorded) - set(self._states) - set(self._past))
+        self._queue = _Queue.of(shown or "", str(self.project))
+        if shown is not None:
+            self._look_back(set(recorded) - set(self._queue.states) - set(self._past))
 
     def job(self, configuration: str, recorded: str | None) -> Job | None:
         """The latest job of a configuration: in the queue by its comment, or the one that its files name."""
-        known = [job for job in (self._jobs.get(configuration), recorded) if job]
-        known = [job for job in known if self._purposes.get(job, configuration) == configuration]
+        queue = self._queue
+        known = [job for job in (queue.latest.get(configuration), recorded) if job]
+        known = [job for job in known if queue.purposes.get(job, configuration) == configuration]
         latest = max(known, key=_order, default=None)
         if latest is None:
             return None
-        state = self._states.get(latest) or self._past.get(latest)
+        state = queue.states.get(latest) or self._past.get(latest)
         return Job(latest, state) if state else None
 
     def _whose(self) -> list[str]:

@@ -28,6 +28,11 @@ class DoesNotFitError(PackingError):
         self.nodes_needed = nodes_needed
 
 
+# Nodes that are tried one by one, and those that a note names.
+MOST_TRIED = 20_000
+NAMED = 5
+
+
 class _NoNodeError(Exception):
     """The cursor ran past the last node."""
 
@@ -81,7 +86,12 @@ def pack(
             except _NoNodeError:
                 needed = _nodes_needed(ordered, gpus_per_node, spread, colocate, exact)
                 message = _does_not_fit(ordered, role, index, len(nodes), needed, gpus_per_node, colocate)
-                raise DoesNotFitError(message, role.mode, index, len(nodes), needed) from None
+                # Who takes more than its own nodes is to blame, and not who then finds none.
+                greedy = {} if colocate else _beyond_their_nodes(ordered, gpus_per_node, spread, exact)
+                mode = role.mode if role.mode in greedy else next(iter(greedy), role.mode)
+                if mode != role.mode:
+                    message += f" ({greedy[mode]})"
+                raise DoesNotFitError(message, mode, index, len(nodes), needed) from None
     return tuple(placed)
 
 
@@ -138,11 +148,30 @@ class _Cursor:
 def _nodes_needed(
     roles: Sequence[RoleShape], gpus_per_node: int, spread: bool, colocate: bool, exact: bool
 ) -> int:
-    """Nodes that the same packing takes when there are enough."""
+    """Nodes that the same packing takes when there are enough; of very many, those that the GPUs fill."""
     enough = sum(role.workers * -(-role.gpus // gpus_per_node) for role in roles) + len(roles)
+    if enough > MOST_TRIED:
+        return -(-_worker_gpus(roles) // gpus_per_node)
     unlimited = [str(number) for number in range(enough)]
     placed = pack(roles, unlimited, gpus_per_node, spread=spread, colocate=colocate, exact=exact)
     return 1 + max(int(node) for worker in placed for node in worker.nodes)
+
+
+def _beyond_their_nodes(
+    roles: Sequence[RoleShape], gpus_per_node: int, spread: bool, exact: bool
+) -> dict[Mode, str]:
+    """Roles whose workers take more nodes than they reserve, each with a sentence."""
+    found: dict[Mode, str] = {}
+    for role in roles:
+        needed = _nodes_needed([role], gpus_per_node, spread, False, exact)
+        if role.nodes != "colocate" and needed > role.nodes:
+            found[role.mode] = _beyond(role, needed)
+    return found
+
+
+def _beyond(role: RoleShape, taken: int) -> str:
+    assert role.nodes != "colocate"
+    return f"{role.mode} reserves {_nodes(role.nodes)}, but its workers take {taken}"
 
 
 def _does_not_fit(
@@ -218,8 +247,12 @@ def layout_notes(
     for role in roles:
         taken = len({node for worker in workers if worker.mode == role.mode for node in worker.nodes})
         if role.nodes != "colocate" and taken > role.nodes:
-            notes.append(f"{role.mode} reserves {_nodes(role.nodes)}, but its workers take {taken}")
+            notes.append(_beyond(role, taken))
+        held = max((worker.gpu_count for worker in workers if worker.mode == role.mode), default=role.gpus)
+        if held > role.gpus:
+            notes.append(f"each {role.mode} worker asks for {role.gpus} GPUs, and has whole nodes of {held}")
     used = {node for worker in workers for node in worker.nodes}
     if idle := [node for node in nodes if node not in used]:
-        notes.append(f"no worker runs on {', '.join(idle)}")
+        further = f" and {len(idle) - NAMED} further nodes" if len(idle) > NAMED else ""
+        notes.append(f"no worker runs on {', '.join(idle[:NAMED])}{further}")
     return tuple(notes)

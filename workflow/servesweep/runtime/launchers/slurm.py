@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
+from servesweep.runtime.allocation import Host
 from servesweep.runtime.launchers.launch import Launch
-from servesweep.runtime.launchers.launcher import Launcher
+from servesweep.runtime.launchers.launcher import Launcher, LaunchError
 from servesweep.runtime.launchers.pyxis import container_words
 
 RANKS_GRACE_SECONDS = 10
@@ -17,9 +19,13 @@ class SlurmLauncher(Launcher):
 
     def words(self, launch: Launch) -> list[str]:
         """Compose the srun; variables are set inside the step, where Slurm's GPU binding cannot undo them."""
-        hosts = [self.allocation.host(node).host for node in launch.nodes]
-        words = ["srun", f"--jobid={self.allocation.job_id}", "--overlap"]
-        words += [*step_shape(hosts, launch), f"--job-name={launch.name}", "--export=ALL"]
+        hosts = [self.allocation.host(node) for node in launch.nodes]
+        words = ["srun", f"--jobid={self.allocation.job_id}", "--overlap", *het_group(hosts)]
+        words += [
+            *step_shape([host.host for host in hosts], launch),
+            f"--job-name={launch.name}",
+            "--export=ALL",
+        ]
         if launch.log is not None:
             words += [f"--output={launch.log}", "--open-mode=append"]
         if launch.image is not None:
@@ -40,12 +46,28 @@ class SlurmLauncher(Launcher):
 
     async def _steps(self) -> list[tuple[str, str]]:
         """(step, name) of this job's own steps."""
-        job = str(self.allocation.job_id)
-        listed = await _output("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
+        jobs = self.allocation.job_ids
+        listed = await _output(
+            "squeue", "--steps", "--noheader", f"--jobs={','.join(jobs)}", "--format=%i %j"
+        )
         pairs = [
             (step, name) for step, _, name in (line.strip().partition(" ") for line in listed.splitlines())
         ]
-        return [(step, name) for step, name in pairs if step.removeprefix(f"{job}.").isdigit()]
+        own = re.compile(rf"(?:{'|'.join(jobs)})\.\d+")
+        return [(step, name) for step, name in pairs if own.fullmatch(step)]
+
+
+def het_group(hosts: list[Host]) -> list[str]:
+    """The component of a heterogeneous job that a step belongs to: there each one has to say so.
+
+    Raises:
+        LaunchError: for a step over two components, which Slurm starts as two.
+    """
+    groups = {host.het_group for host in hosts}
+    if len(groups) > 1:
+        raise LaunchError("its nodes belong to two components of the heterogeneous job")
+    (group,) = groups
+    return [] if group is None else [f"--het-group={group}"]
 
 
 def step_shape(hosts: list[str], launch: Launch) -> list[str]:
