@@ -1,7 +1,7 @@
 # Two commands do all the set-up: `make demo` and `make test`.
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := dynamo,sglang-router,vllm-router,test
+EXTRAS := dynamo,ray,sglang-router,vllm-router,test
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint pins.txt
 
 .PHONY: demo test lint bench cluster cluster-down pins clean

@@ -23,7 +23,7 @@ SAID = {
     ),
     "boolean_in_environment": (
         ":10: environment.TRUST_REMOTE_CODE: programs read true and false in many spellings:"
-        ' write the text meant, as "1"'
+        ' write the text meant, "true" or "1"'
     ),
     "concurrency_zero": (
         ":11: benchmark.concurrencies: expected whole numbers from 1, as a list or as text like 1x2x4, got 0"

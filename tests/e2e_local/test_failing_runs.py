@@ -149,7 +149,7 @@ def test_an_internal_error_is_one_sentence_and_its_traceback_is_in_a_log(
     quick.validate()
     monkeypatch.chdir(quick.project.root)
     monkeypatch.setenv(MARK, "")  # the run sets it: here it is to be undone
-    monkeypatch.setattr("servesweep.runtime.run.write_snapshot", broken)
+    monkeypatch.setattr("servesweep.runtime.run.record_resources", broken)
     said: list[str] = []
     assert run_configuration(Path("results/quick"), "local", said.append) == 1
     assert "FAILED in stage allocation: internal error: ValueError: a bug" in said

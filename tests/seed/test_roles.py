@@ -80,7 +80,7 @@ class TestRoles:
             ("nodes: 1, gpu: 2", "gpu: unknown key; did you mean gpus?"),
             ("nodes: 1, container: 3", 'container: expected text, got the number 3: write it in quotes, "3"'),
             ("nodes: 1, env: {A: true}",
-             'env.A: programs read true and false in many spellings: write the text meant, as "1"'),
+             'env.A: programs read true and false in many spellings: write the text meant, "true" or "1"'),
             ("nodes: 1, env: {A-B: x}",
              "env.A-B: 'A-B' is no name of an environment variable: letters, digits and _, no digit first"),
         ],

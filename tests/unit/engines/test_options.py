@@ -121,6 +121,12 @@ WRONG: list[tuple[str, str, str]] = [
      "argv: {port} is not used: the server would not listen where it is looked for"),
     ("command", "argv: ['{port}', 3]", 'argv[1]: expected text, got the number 3: write it in quotes, "3"'),
     ("command", "argv: ['{port}']\n  health: ready", "health: expected a path such as /health, got 'ready'"),
+    ("command", "argv: ['', '{port}']", "argv: the program has no name: the first word is empty"),
+    ("command", "argv: ['{port}', \"a\\0\"]",
+     "argv[1]: no command line and no variable can carry the character '\\x00': remove it"),
+    ("command", "argv: ['{port}']\n  health: /a b", "health: expected a path such as /health, got '/a b'"),
+    ("command", "argv: ['{port}']\n  health: \"/a\\n\"",
+     "health: expected a path such as /health, got '/a\\n'"),
     ("command", "health: /ready", "argv: required key is missing"),
 ]  # fmt: skip
 

@@ -107,3 +107,28 @@ def test_an_argument_in_both_spellings_is_refused(name: str) -> None:
     assert (
         "args.max_x", "this argument is given twice: max-x is the same one, so keep one",
     ) in faults  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "sentence"),
+    [
+        ("dynamo", "--router-mode", "kv", "write it without dashes: router-mode"),
+        ("dynamo", "router-mode=kv", True, "a value stands behind a colon: write router-mode: kv"),
+        ("dynamo", "http-port=1", True, "servesweep sets this argument itself from the topology: remove it"),
+        ("dynamo", "http-p", 1,
+         "this is short for http-port, which servesweep sets itself from the topology: remove it"),
+        ("dynamo", "router-policy-c", "f", "this is short for router-policy-config: write the name in full"),
+        ("vllm-router", "intra-node", 2,
+         "this is short for intra-node-data-parallel-size: write the name in full"),
+        ("sglang-router", "", 1, "the argument has no name"),
+        ("sglang-router", "policy", [None],
+         "nothing (null) within a list is no word of a command line: write text or numbers"),
+        ("sglang-router", "policy", [],
+         "the list is empty, and a flag without values means something else: remove it"),
+        ("atomesh", "policy", "x\0", "no command line can carry the character '\\x00': remove it"),
+    ],
+)  # fmt: skip
+def test_an_argument_that_is_none(name: str, key: str, value: object, sentence: str) -> None:
+    engine = next(iter(FRONTENDS[name].required_engines or {"sglang"}))
+    found = FRONTENDS[name].refusals({"agg": 1}, {"agg": engine}, {key: value})
+    assert found == [(f"args.{key}", sentence)]

@@ -150,7 +150,7 @@ def test_every_section_has_an_example_or_stands_in_that_of_the_one_above() -> No
         else:
             above = one.key.rpartition(".")[0] or "-"
             assert one.key in EXAMPLES or above in EXAMPLES, one.key
-    assert set((*EXAMPLES, *NOTES)) <= {
+    assert {*EXAMPLES, *NOTES} <= {
         *(one.key for one in sections(Recipe, set())),
         *(f"engine {name}" for name in ENGINES),
         *(f"benchmark {name}" for name in BENCHMARKS),

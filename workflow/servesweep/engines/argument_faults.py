@@ -28,7 +28,7 @@ def argument_faults(args: Mapping[str, Any], reserved: frozenset[str], vocabular
     twice = dict(repeated(args, vocabulary.full))
     faults = []
     for name, value in args.items():
-        sentence = misnamed(name) or _mistaken(name, reserved, vocabulary)
+        sentence = misnamed(name, reserved) or _mistaken(name, reserved, vocabulary)
         if sentence is None and name in twice:
             sentence = f"this argument is given twice: {twice[name]} is the same one, so keep one"
         if sentence := sentence or no_words(value):
@@ -36,14 +36,16 @@ def argument_faults(args: Mapping[str, Any], reserved: frozenset[str], vocabular
     return faults
 
 
-def misnamed(name: str) -> str | None:
+def misnamed(name: str, reserved: frozenset[str]) -> str | None:
     """Why a name is no flag's, with the nearest that is."""
     if NAME.fullmatch(name):
         return None
     bare = name.strip().lstrip("-_.")
     left, equals, value = bare.partition("=")
+    if kebab(left) in reserved:
+        return TOPOLOGY
     if not bare:
-        return f"{name!r} is no name of an argument: {SIGNS}"
+        return "the argument has no name"
     if equals and NAME.fullmatch(left):
         return f"a value stands behind a colon: write {left}: {value}"
     if not NAME.fullmatch(bare):

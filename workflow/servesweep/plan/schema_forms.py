@@ -34,7 +34,7 @@ class Form:
         """A section with a type: in a part, the options of all types, since another block may say which."""
         if not self.part:
             return self.section(name, schema)
-        options = {key: found[0] if len(found) == 1 else {"anyOf": found} for key, found in kinds.all_options}
+        options = {key: _any_of(found) for key, found in kinds.all_options}
         extended = {key: schema[key] for key in ("description", "type", "examples")}
         extended["properties"] = {"type": schema["properties"]["type"], **kinds.shared, **options}
         extended |= {"additionalProperties": False, "if": {"type": "string"}, "then": {"enum": kinds.names}}
@@ -94,6 +94,15 @@ class Form:
         if not other:
             return wide
         return {**wide, "if": {"type": "string", "pattern": PLACEHOLDER}, "else": other}
+
+
+def _any_of(schemas: list[Schema]) -> Schema:
+    """What one of the types may take; of one kind of value that kind, whatever its limits in each."""
+    if len(schemas) == 1:
+        return schemas[0]
+    kinds = [kinds_of(schema) for schema in schemas]
+    scalar = not {"object", "array"} & set(kinds[0])
+    return {"type": kinds[0]} if scalar and all(one == kinds[0] for one in kinds) else {"anyOf": schemas}
 
 
 SWEPT = Form("Swept")

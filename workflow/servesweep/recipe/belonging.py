@@ -31,7 +31,7 @@ OF_SBATCH = (
     "ntasks-per-node",
 )  # fmt: skip
 RENAMED = {"time": "slurm.time_limit", "walltime": "slurm.time_limit", "job_name": "name"}
-# Sections that few recipes have: they give no hint where another section has the key too.
+# Sections that few recipes have: a key that stands in the wrong place is hardly meant for them.
 RARE = (
     "services", "identity", "telemetry", "reporting", "observability", "profiling", "host_setup", "post_eval",
 )  # fmt: skip
@@ -56,8 +56,7 @@ def belongs(key: str, model: type[BaseModel]) -> str | None:
 def _places(key: str) -> list[str]:
     found = (RENAMED[key],) if key in RENAMED else _index().get(key, ())
     # A place at the top is better known than one that lies deeper.
-    usual = [place for place in found if place.partition(".")[0] not in RARE]
-    chosen = [place for place in usual if "." not in place] or usual or list(found)
+    chosen = [place for place in found if "." not in place] or list(found)
     return [_in(place) for place in chosen] if len(chosen) <= FEW else []
 
 
@@ -69,7 +68,7 @@ def _in(place: str) -> str:
 def _index() -> dict[str, tuple[str, ...]]:
     """Of every key of the recipe, the places where it stands."""
     found: dict[str, list[str]] = {}
-    for path in _paths(Recipe, ()):
+    for path in (one for one in _paths(Recipe, ()) if len(one) == 1 or one[0] not in RARE):
         found.setdefault(path[-1], []).append(".".join(path))
     return {key: tuple(dict.fromkeys(places)) for key, places in found.items()}
 
