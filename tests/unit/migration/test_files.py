@@ -165,6 +165,19 @@ dynamo: {install: false}
             "r.yaml:2: resources.agg_critical: expected true or false, got 1",
         ),
         ("backend:\n  vllm_config: [a]\n", "r.yaml:2: backend.vllm_config: expected a mapping"),
+        (
+            "backend:\n  sglang_config: {aggregated: 5}\n",
+            "r.yaml:2: backend.sglang_config.aggregated: expected a mapping of `key: value`, got 5",
+        ),
+        ("backend: {}\nservices: 1.5\n", "r.yaml:2: services: expected a list, got 1.5"),
+        (
+            "backend: {}\nroles: {agg: {gpus: [1]}}\n",
+            "r.yaml:2: roles.agg.gpus: expected a number, got a list",
+        ),
+        (
+            "backend: {}\nroles: {agg: {args: hello}}\n",
+            "r.yaml:2: roles.agg.args: expected a mapping of `key: value`, got 'hello'",
+        ),
         ("base:\n  backend: x\n", "r.yaml:2: backend: expected a mapping of `key: value`, got 'x'"),
     ],
 )
