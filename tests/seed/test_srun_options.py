@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from servesweep.evidence.files import RunFiles
+from servesweep.plan.sweep import read_cluster
+from servesweep.recipe.problems import RecipeError
 from servesweep.runtime.allocation import Allocation, Host
 from servesweep.runtime.measuring import client_words
 
@@ -130,11 +132,13 @@ class TestSrunOptions:
             )
             assert said == f"recipe.yaml:9: roles.agg.srun_options.{name}: {sentence}"
 
-    def test_the_cluster_file_s_are_told_as_such(self, read: Any) -> None:
-        said = read.refusal(AGG, srun_options={"ntasks": "4"})
-        assert said == (
-            "srun_options.ntasks: the cluster file's:"
-            " how many processes a step starts follows from its engine"
+    def test_the_cluster_file_s_are_told_at_its_own_line(self, tmp_path: Path) -> None:
+        file = tmp_path / "cluster.yaml"
+        file.write_text("launcher: slurm\nsrun_options:\n  mpi: pmix\n  ntasks: 4\n")
+        with pytest.raises(RecipeError) as caught:
+            read_cluster(str(file))
+        assert str(caught.value) == (
+            f"{file}:4: srun_options.ntasks: how many processes a step starts follows from its engine"
         )
 
     def test_they_are_a_mapping(self, read: Any) -> None:

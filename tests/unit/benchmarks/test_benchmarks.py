@@ -85,7 +85,7 @@ RIGHT: list[tuple[str, str, str, Any]] = [
 ]
 
 LEVELS = "concurrencies: expected whole numbers from 1, as a list or as text like 1x2x4, got"
-RATES = "req_rate: expected inf or requests per second above 0, got"
+RATES = "req_rate: expected inf or requests per second above 0, one number or a list like [1, 2.5, inf], got"
 
 WRONG: list[tuple[str, str, str]] = [
     ("sa-bench", "isl: 0", "isl: expected a number from 1, got 0"),
@@ -122,7 +122,7 @@ WRONG: list[tuple[str, str, str]] = [
     ("sa-bench", "concurrency: 4", "concurrency: unknown key; did you mean concurrencies?"),
     ("custom", 'command: ""', "command: the text is empty"),
     ("custom", "env: {A: true}",
-     'env.A: programs read true and false in many spellings: write the text meant, as "1"'),
+     'env.A: programs read true and false in many spellings: write the text meant, "true" or "1"'),
     ("manual", "serve_seconds: 0", "serve_seconds: expected a number above 0, got 0"),
     ("manual", "isl: 8", "isl: unknown key; known here: aiperf_args, aiperf_package, concurrencies,"
      " serve_seconds, stream_output"),

@@ -53,4 +53,5 @@ def test_the_sizes_of_a_replica(engine: str, words: str, gpus: int) -> None:
 
 
 def test_flags_of_a_command_line_with_their_values() -> None:
-    assert given("x --a 1 2 --b=3 --c -d -4 --a 5".split()) == {"a": "5", "b": "3", "c": "", "d": "-4"}
+    words = ["x", "--a", "1", "2", "--b=3", "--c", "-d", "-4", "--a", "5"]
+    assert given(words) == {"a": "5", "b": "3", "c": "", "d": "-4"}

@@ -239,3 +239,18 @@ def test_prefill_and_decode_are_packed_together_where_the_options_say_so(plan: C
 def test_sizes_that_cannot_be(workers: Workers, args: str, sentence: str) -> None:
     with pytest.raises(RecipeError, match=sentence):
         workers(f"engine: vllm\nroles: {{agg: {{nodes: 1, args: {{{args}}}}}}}\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "fault"),
+    [
+        ("connector: moncake", "roles.agg.args.connector: expected nixl, lmcache, lmcache-mp, kvbm, mooncake,"
+         " moriio, null or the connector's own JSON object, got 'moncake'"),
+        ("kv-transfer-config.kv_role: x", "roles.agg.args.kv-transfer-config.kv_role: write"
+         " kv-transfer-config as one mapping: servesweep gives this flag itself"),
+    ],
+)  # fmt: skip
+def test_a_connector_that_is_none_is_refused(workers: Callable[..., object], args: str, fault: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        workers(f"engine: vllm\nroles: {{agg: {{nodes: 1, args: {{{args}}}}}}}\n")
+    assert str(caught.value) == f"demo.yaml:6: {fault}"

@@ -127,11 +127,6 @@ def test_directives_of_the_cluster_file_lie_under_the_recipe_s(plan: Planner) ->
     assert "--licenses=x:1" in sbatch(slurm)
 
 
-def test_a_fault_of_the_cluster_file_is_told_as_such(complaint: Callable[..., str]) -> None:
-    found = complaint(AGG, default_sbatch_directives={"output": "x"})
-    assert found.startswith("demo.yaml:1: sbatch_directives.output: the cluster file's default: the workflow")
-
-
 def test_both_components_of_a_heterogeneous_job_ask_the_same(plan: Planner) -> None:
     slurm = plan(
         "engine: sglang\nroles: {prefill: {nodes: 1}, decode: {nodes: 2}}\nresources: {het_jobs: true}\n"

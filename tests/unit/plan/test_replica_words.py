@@ -26,7 +26,8 @@ RANKS = "servesweep sets the ranks of a replica itself: remove "
         ("sglang", 1, "--tp 8 --tp 8", "--tp is given twice: keep one"),
         ("vllm", 1, "-tp8 --tensor_parallel_size 4",
          "-tp is given twice: --tensor_parallel_size is the same one, so keep one"),
-        ("sglang", 1, "--served-model m", "--served-model is short for --served-model-name: write the name in full"),
+        ("sglang", 1, "--served-model m",
+         "--served-model is short for --served-model-name: write the name in full"),
         ("sglang", 1, "--tensor 8", "--tensor is short for --tensor-parallel-size: write the name in full"),
     ],
 )  # fmt: skip

@@ -65,7 +65,7 @@ NO_MOUNT = "is no mount: write host:container, the latter absolute, with :ro beh
          "container_mounts./a: '' is no path in a container:"
          " write an absolute path, with :ro behind it for read-only"),
         ("container_mounts", '{"": /b}',
-         "container_mounts: '' is no path of the host that can be mounted: no `:`, no comma"),
+         "container_mounts.: '' is no path of the host that can be mounted: no `:`, no comma"),
         ("container_mounts", '{"/a,/b": /b}',
          "container_mounts./a,/b: '/a,/b' is no path of the host that can be mounted: no `:`, no comma"),
         # services
@@ -80,8 +80,8 @@ NO_MOUNT = "is no mount: write host:container, the latter absolute, with :ro beh
         (*service("command: [x], env: "),
          "services[0].env: the key has no value: write one, or remove the key"),
         (*service("command: [x], metrics: [{prot: 1}]"),
-         "services[0].metrics[0].prot: unknown key; did you mean port?\n"
-         "r.yaml:6: services[0].metrics[0].port: required key is missing"),
+         "services[0].metrics[0].port: required key is missing\n"
+         "r.yaml:6: services[0].metrics[0].prot: unknown key; did you mean port?"),
         # patterns of fatal lines
         ("health_check", '{extra_fatal_log_patterns: [""]}',
          "health_check.extra_fatal_log_patterns:"

@@ -11,16 +11,16 @@ from typing import Any
 
 from servesweep.engines.dynamo_worker import config_dump, dynamo_environment, kv_events
 from servesweep.engines.engine import Engine, WorkerSpec, without
-from servesweep.engines.flags import flags, kebab, owned
+from servesweep.engines.flags import flags, owned
 from servesweep.engines.flags import named as flag_names
-from servesweep.engines.kv_connectors import checked, registers_workers
+from servesweep.engines.kv_connectors import registers_workers
 from servesweep.engines.mooncake import store_environment
 from servesweep.engines.ray import ray_command
 from servesweep.engines.vllm_failover import failover_environment, failover_refusals, sharing
 from servesweep.engines.vllm_names import VOCABULARY, served_names
 from servesweep.engines.vllm_options import VllmOptions, options_of, size
 from servesweep.engines.vllm_sidecar import beside_sidecar, sidecar_refusals
-from servesweep.engines.vllm_transfer import named, transfer
+from servesweep.engines.vllm_transfer import connector_faults, named, transfer
 from servesweep.engines.vocabulary import sizes
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment
@@ -71,7 +71,7 @@ class Vllm(Engine):
 
     def refusals(self, mode: str, args: Mapping[str, Any], options: Section) -> list[tuple[str, str]]:
         """Refuse what a connector or the failover decides by itself."""
-        faults = super().refusals(mode, args, options) + _connector_faults(args)
+        faults = super().refusals(mode, args, options) + connector_faults(args)
         if self.registers(args, options):
             faults += [
                 (f"args.{key}", "the connector moriio needs the place of each worker: remove this key")
@@ -231,15 +231,3 @@ def _ranks(process: ProcessPlace, deployment: Deployment, parallel: Parallelism)
     words = ["--master-addr", leader, "--nnodes", str(len(nodes)), "--node-rank", str(process.rank)]
     words += meeting if parallel.data > 1 else []
     return [*words, *(["--headless"] if process.rank else [])]
-
-
-def _connector_faults(args: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """An unknown connector, and the configuration of one in pieces: servesweep writes that flag whole."""
-    whole = "write kv-transfer-config as one mapping: servesweep gives this flag itself"
-    faults = [(f"args.{key}", whole) for key in args if kebab(key).startswith("kv-transfer-config.")]
-    for key in owned(args, {"connector"}):
-        try:
-            checked(str(args[key]) if args[key] is not None else "none")
-        except ValueError as error:
-            faults.append((f"args.{key}", str(error)))
-    return faults

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from servesweep.engines.engine import WorkerSpec, argument
-from servesweep.engines.kv_connectors import registers_workers, transfer_config
+from servesweep.engines.flags import kebab, owned
+from servesweep.engines.kv_connectors import checked, registers_workers, transfer_config
 from servesweep.engines.vllm_options import options_of
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Deployment
@@ -19,6 +20,18 @@ def named(args: Mapping[str, Any], options: Section) -> str | None:
     """The connector that is named: by the role's arguments, else by the engine's options."""
     named = argument(args, "connector")
     return str(named) if named is not None else options_of(options).connector
+
+
+def connector_faults(args: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """An unknown connector, and the configuration of one in pieces: servesweep writes that flag whole."""
+    whole = "write kv-transfer-config as one mapping: servesweep gives this flag itself"
+    faults = [(f"args.{key}", whole) for key in args if kebab(key).startswith("kv-transfer-config.")]
+    for key in owned(args, {"connector"}):
+        try:
+            checked(str(args[key]) if args[key] is not None else "none")
+        except ValueError as error:
+            faults.append((f"args.{key}", str(error)))
+    return faults
 
 
 def transfer(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> str | None:

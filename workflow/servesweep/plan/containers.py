@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
+from typing import Any
 
 from servesweep.plan.plan import Step
 from servesweep.recipe.cluster import Cluster
@@ -21,8 +22,23 @@ PIP = "python3 -m pip install --quiet --disable-pip-version-check"
 NGINX = "nginx"
 
 
-def contained(step: Step, recipe: Recipe, cluster: Cluster, deployment: Deployment) -> Step:
-    """The step with its mounts and its preamble.
+def in_containers(
+    steps: Iterable[Step], recipe: Recipe, cluster: Cluster, deployment: Deployment
+) -> list[Step]:
+    """The steps with their mounts, which are the same for all of a kind and an image, and preambles."""
+    known: dict[tuple[str, str], dict[str, str]] = {}
+    found = []
+    for step in steps:
+        update = around(step, recipe, cluster, deployment)
+        if step.image:
+            key = (step.kind, step.image)
+            known[key] = update["mounts"] = known.get(key) or mounts(step, recipe, cluster, deployment)
+        found.append(step.model_copy(update=update) if update else step)
+    return found
+
+
+def around(step: Step, recipe: Recipe, cluster: Cluster, deployment: Deployment) -> dict[str, Any]:
+    """What a step's preamble adds to it.
 
     A recipe's `setup_script` and Dynamo's own installation belong to workers and Dynamo's frontends, the
     cluster's preamble to every container but nginx's, whose image is not the recipe's.
@@ -42,12 +58,9 @@ def contained(step: Step, recipe: Recipe, cluster: Cluster, deployment: Deployme
     lines = [_once_a_node(once, step, deployment)] if once else []
     if step.image and cluster.default_bash_preamble and step.name != NGINX:
         lines.insert(0, cluster.default_bash_preamble.rstrip())
-    update: dict[str, object] = {"srun_options": options}
-    if lines:
-        update["preamble"] = "\n".join(["set -e", *lines, "set +e"])
-    if step.image:
-        update["mounts"] = mounts(step, recipe, cluster, deployment)
-    return step.model_copy(update=update)
+    if not lines:
+        return {}
+    return {"srun_options": options, "preamble": "\n".join(["set -e", *lines, "set +e"])}
 
 
 def mounts(step: Step, recipe: Recipe, cluster: Cluster, deployment: Deployment) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from servesweep.frontends.frontend import Frontend
 from servesweep.plan.asked import asked
 from servesweep.plan.configuration import Configuration, canonical, digest_of
-from servesweep.plan.containers import contained
+from servesweep.plan.containers import in_containers
 from servesweep.plan.contradictions import name_notes
 from servesweep.plan.fitting import fit_together
 from servesweep.plan.layout import Layout, address_of, frontend_nodes, lay_out, node_map
@@ -60,7 +60,7 @@ def render(configuration: Configuration, binding: Binding | None = None) -> Plan
         with_stores([*worker_steps(recipe, cluster, roles, deployment)], services, deployment, variant),
         [*frontend_steps(recipe, cluster, roles, section, frontend, deployment)],
     )
-    steps = [contained(step, recipe, cluster, deployment) for step in steps]
+    steps = in_containers(steps, recipe, cluster, deployment)
     standing = [(node, step.service or step.name) for step in steps for node in step.nodes or (step.node,)]
     holds = node_map(layout, standing)
     return Plan(

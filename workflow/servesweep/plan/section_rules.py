@@ -42,7 +42,7 @@ def _benchmark(variant: Variant) -> Iterator[Problem]:
     given = _mapping(variant.data, "benchmark")
     if "type" not in given:
         manual = BENCHMARKS["manual"].Options
-        if given and isinstance(_options(manual, given, ("benchmark",), variant), list):
+        if isinstance(_options(manual, given, ("benchmark",), variant, "placement"), list):
             yield variant.problem(("benchmark", "type"), NO_TYPE)
         return
     yield from _type("benchmark", ("benchmark",), BENCHMARKS, variant)

@@ -107,11 +107,12 @@ SCALARS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
 
 @dataclass
 class Built:
-    """Data of a node, the line of every key path in it, and what is wrong with it."""
+    """Data of a node, the line of every key path in it, and what is wrong with it; not whole if too large."""
 
     data: Any = None
     lines: dict[KeyPath, int] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
+    whole: bool = True
 
 
 def construct(node: yaml.Node) -> Built:
@@ -119,7 +120,7 @@ def construct(node: yaml.Node) -> Built:
     builder = _Builder()
     builder.lines[()] = node.start_mark.line + 1
     data = builder.value(node, ())
-    return Built(data, builder.lines, builder.faults)
+    return Built(data, builder.lines, builder.faults, builder.count < MAX_NODES)
 
 
 class _Builder:
@@ -216,11 +217,12 @@ class _Builder:
 
         In `{levels: 4,16,64}` the first comma ends the value, and 16 and 64 are keys to YAML.
         """
+        pairs: list[tuple[yaml.Node, yaml.Node]] = node.value
         if not node.flow_style:
-            return list(node.value)
+            return pairs
         kept: list[tuple[yaml.Node, yaml.Node]] = []
         loose: dict[int, list[str]] = {}
-        for key, value in node.value:
+        for key, value in pairs:
             if kept and _number(key) and _absent(value) and kept[-1][0].tag == STR and _number(kept[-1][1]):
                 loose.setdefault(len(kept) - 1, []).append(key.value)
             else:

@@ -15,7 +15,8 @@ from servesweep.recipe.texts import Line, Text
 
 SERVICE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 # A URL, or a host and perhaps a port.
-ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?[^\s,/:][^\s,]*")
+SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*://"
+ADDRESS = re.compile(rf"(?:{SCHEME})?(?!{SCHEME})[^\s,/:][^\s,]*")
 # What the node map calls other things that stand on a node.
 TAKEN_NAMES = ("head", "client", "nginx")
 CARRYING_WORKERS = ("prefill", "decode", "agg", "workers")

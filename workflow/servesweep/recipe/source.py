@@ -90,8 +90,8 @@ def parse(text: str, file: str) -> Document:
     built = construct(node)
     document = Document(file, text, built.data, built.lines)
     if built.faults:
-        problems = (Problem(file, line, dotted(path), message) for line, path, message in built.faults)
-        raise FaultyDocumentError(problems, document)
+        problems = [Problem(file, line, dotted(path), message) for line, path, message in built.faults]
+        raise FaultyDocumentError(problems, document) if built.whole else RecipeError(problems)
     return document
 
 
