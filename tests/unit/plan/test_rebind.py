@@ -1,6 +1,7 @@
 """The same plan on real nodes, and the same plan from its file."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,7 +33,12 @@ def substituted(plan: Plan, bound: Binding) -> str:
     text = plan_text(plan)
     for node in sorted(bound.addresses, key=len, reverse=True):
         text = text.replace(f"ip-{node}", bound.addresses[node])
-    return text.replace("<LOGS>", bound.logs).replace("<SCRATCH>", bound.scratch)
+    return without_own_names(text.replace("<LOGS>", bound.logs).replace("<SCRATCH>", bound.scratch))
+
+
+def without_own_names(text: str) -> str:
+    """TensorRT-LLM's shared memory has a name of its own in each run, from the scratch directory."""
+    return re.sub("moe_shared_[0-9a-f]{32}", "moe_shared", text)
 
 
 @pytest.mark.parametrize("site", SITES)
@@ -41,7 +47,7 @@ def test_a_plan_on_real_nodes_is_the_plan_with_its_symbols_written_out(site: str
     assert len(plans) >= 7
     for plan in plans.values():
         bound = binding(plan)
-        assert plan_text(rebind(plan, bound)) == substituted(plan, bound)
+        assert without_own_names(plan_text(rebind(plan, bound))) == substituted(plan, bound)
 
 
 @pytest.mark.parametrize("site", SITES)

@@ -62,5 +62,6 @@ def test_the_limits_themselves_are_fine() -> None:
         "resources: {gpus_per_node: 1024}\n"
         "health_check: {max_attempts: 100000, interval_seconds: 86400}\n"
     )
-    assert recipe.roles is not None and recipe.roles.agg is not None
+    assert recipe.roles is not None
+    assert recipe.roles.agg is not None
     assert (recipe.roles.agg.nodes, recipe.resources.gpus_per_node) == (10000, 1024)

@@ -57,6 +57,10 @@ def test_what_is_at_fault_itself_gives_nothing_further(body: str) -> None:
     assert told(body) == []
 
 
+def test_an_engine_refuses_nothing_of_roles_that_are_not_there() -> None:
+    assert told("engine: tilert\nroles: {decode: {nodes: 1}}\n") == []
+
+
 def test_a_variant_that_cannot_be_built_has_no_sections() -> None:
     stray, _ = expand(parse("base: {name: a}\noveride_x: {}\n", "r.yaml"))
     assert section_problems(stray) == []

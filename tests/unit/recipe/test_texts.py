@@ -31,6 +31,7 @@ def service(written: str) -> tuple[str, str]:
 
 
 PLAIN = "write one plain line"
+NO_NUL = "no command line and no variable can carry the character '\\x00': remove it"
 NO_ADDRESS = "is no address: write host:port, several with commas between"
 NO_MOUNT = "is no mount: write host:container, the latter absolute, with :ro behind it for read-only"
 
@@ -49,7 +50,9 @@ NO_MOUNT = "is no mount: write host:container, the latter absolute, with :ro beh
         ("model", '{path: tiny, precision: fp8, served_name: "a\\tb"}',
          f"model.served_name: the character '\\t' does not belong here: {PLAIN}"),
         ("environment", '{A: "x\\0"}',
-         "environment.A: no command line and no variable can carry the character '\\x00': remove it"),
+         f"environment.A: {NO_NUL}"),
+        ("sbatch_directives", '{comment: "a\\nb"}',
+         f"sbatch_directives.comment: the character '\\n' does not belong here: {PLAIN}"),
         ("slurm", '{account: "a b; rm -rf"}',
          "slurm.account: 'a b; rm -rf' is no name of a Slurm account: letters, digits and _ . @ + : -"),
         ("slurm", "{partition: --exclusive}",
@@ -75,7 +78,7 @@ NO_MOUNT = "is no mount: write host:container, the latter absolute, with :ro beh
         (*service('type: etcd, external: "http://"'), f"services[0].external: 'http://' {NO_ADDRESS}"),
         (*service('command: [""]'), "services[0].command[0]: the first word is the program, and it is empty"),
         (*service('command: [a, "b\\0"]'),
-         "services[0].command[1]: no command line and no variable can carry the character '\\x00': remove it"),
+         f"services[0].command[1]: {NO_NUL}"),
         (*service("command: [x], critcal: true"), "services[0].critcal: unknown key; did you mean critical?"),
         (*service("command: [x], env: "),
          "services[0].env: the key has no value: write one, or remove the key"),

@@ -1,11 +1,11 @@
 import pytest
 
+from servesweep.topology.layout_notes import layout_notes
 from servesweep.topology.packing import (
     DoesNotFitError,
     PackingError,
     colocated_nodes,
     default_gpus,
-    layout_notes,
     pack,
     vllm_colocates,
 )

@@ -16,7 +16,8 @@ from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.variants import Variant
-from servesweep.topology.packing import DoesNotFitError, PackingError, colocated_nodes, layout_notes, pack
+from servesweep.topology.layout_notes import layout_notes
+from servesweep.topology.packing import DoesNotFitError, PackingError, colocated_nodes, pack
 from servesweep.topology.placement import Carving, PlacementError, Seats, carve, seat
 from servesweep.topology.ports import REPLICA_HTTP, PortBlock, PortBook, PortError, own_address
 from servesweep.topology.processes import Parallelism, processes

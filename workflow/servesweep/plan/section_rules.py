@@ -68,7 +68,7 @@ def _engines(variant: Variant) -> Iterator[Problem]:
                 yield from found
             else:
                 sound[path] = engine, found
-    for mode in MODES:
+    for mode in (one for one in MODES if isinstance(roles.get(one), dict)):
         role = _mapping(roles, mode)
         own: KeyPath = ("roles", mode, "engine") if "engine" in role else ("engine",)
         if own in sound:

@@ -106,7 +106,7 @@ def _matches(word: str) -> list[RecipeFile]:
 
 
 def _plain(path: str) -> str:
-    """One spelling of a path, as the configuration's name rests on it: below this directory a relative one."""
+    """One spelling of a path, on which the configuration's name rests: relative below this directory."""
     here = f"{Path.cwd()}{os.sep}"
     return os.path.normpath(path).removeprefix(here)
 

@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from servesweep.recipe.problems import shown
-from servesweep.recipe.texts import Text
+from servesweep.recipe.texts import LineOrNothing, Text
 
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -92,7 +92,7 @@ def _option_value(value: Any) -> str:
     raise ValueError(f"expected text, got {shown(value)}")
 
 
-SlurmOptions = dict[str, Annotated[str, BeforeValidator(_option_value), TEXT_OR_NUMBER]]
+SlurmOptions = dict[str, Annotated[LineOrNothing, BeforeValidator(_option_value), TEXT_OR_NUMBER]]
 
 
 # Of a field: recipes write its null, to say that the cluster's default holds.

@@ -11,9 +11,13 @@ from pydantic import AfterValidator, Field
 NO_PLAIN = frozenset({"Cc", "Zl", "Zp", "Cs"})
 
 
-def _one_line(text: str) -> str:
+def _not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("the text is empty")
+    return text
+
+
+def _plain(text: str) -> str:
     if wrong := next((sign for sign in text if unicodedata.category(sign) in NO_PLAIN), None):
         raise ValueError(f"the character {wrong!r} does not belong here: write one plain line")
     return text
@@ -26,7 +30,10 @@ def _for_processes(text: str) -> str:
 
 
 # A name, an alias, a path or an image: something is said, in one line.
-Line = Annotated[str, Field(min_length=1), AfterValidator(_one_line)]
+Line = Annotated[str, Field(min_length=1), AfterValidator(_not_blank), AfterValidator(_plain)]
+
+# The same, and nothing may be said.
+LineOrNothing = Annotated[str, AfterValidator(_plain)]
 
 # A word of a command line, or shell text.
 Text = Annotated[str, AfterValidator(_for_processes)]

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.explaining import allows_nothing, explain, model_in
 from servesweep.recipe.problems import KeyPath, Problem, RecipeError, in_order
 from servesweep.recipe.recipe import REPLICAS_ONLY, SCHEMA, Recipe
@@ -70,7 +69,7 @@ def read_section(model: type[M], data: Any, variant: Variant, prefix: KeyPath) -
             at = _path(variant, prefix, detail)
             # Whatever else is said about a key without a value, or about what holds it, follows from that.
             if not any(at[: len(path)] == path or path[: len(at)] == at for path in empty):
-                problems[at] = variant.problem(at, explain(model, detail, of_recipe=model is not Cluster))
+                problems[at] = variant.problem(at, explain(model, detail, of_recipe=model is Recipe))
     else:
         if not problems:
             return section

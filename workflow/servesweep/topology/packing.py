@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from servesweep.topology.layout_notes import beyond, counted
 from servesweep.topology.shapes import MODES, Mode, NodeGpus, RoleShape, WorkerPlace
 
 
@@ -28,9 +29,8 @@ class DoesNotFitError(PackingError):
         self.nodes_needed = nodes_needed
 
 
-# Nodes that are tried one by one, and those that a note names.
+# Nodes that are tried one by one.
 MOST_TRIED = 20_000
-NAMED = 5
 
 
 class _NoNodeError(Exception):
@@ -165,13 +165,8 @@ def _beyond_their_nodes(
     for role in roles:
         needed = _nodes_needed([role], gpus_per_node, spread, False, exact)
         if role.nodes != "colocate" and needed > role.nodes:
-            found[role.mode] = _beyond(role, needed)
+            found[role.mode] = beyond(role, needed)
     return found
-
-
-def _beyond(role: RoleShape, taken: int) -> str:
-    assert role.nodes != "colocate"
-    return f"{role.mode} reserves {_nodes(role.nodes)}, but its workers take {taken}"
 
 
 def _does_not_fit(
@@ -185,16 +180,12 @@ def _does_not_fit(
 ) -> str:
     asked = " and ".join(f"{each.workers} {each.mode} x {each.gpus} GPUs" for each in roles)
     sentence = (
-        f"{asked} do not fit on {_nodes(given)} of {gpus_per_node} GPUs:"
+        f"{asked} do not fit on {counted(given)} of {gpus_per_node} GPUs:"
         f" {role.mode} worker {index} finds no place, {needed} nodes are needed"
     )
     if colocate and role.mode == "decode":
         sentence += " (colocated decode workers get what is free after the last prefill worker)"
     return sentence
-
-
-def _nodes(count: int) -> str:
-    return f"{count} node{'' if count == 1 else 's'}"
 
 
 def default_gpus(mode: str, nodes: int, gpus_per_node: int, workers: int) -> int:
@@ -237,22 +228,3 @@ def colocated_nodes(roles: Sequence[RoleShape], gpus_per_node: int) -> int:
 
 def _worker_gpus(roles: Sequence[RoleShape]) -> int:
     return sum(role.workers * role.gpus for role in roles)
-
-
-def layout_notes(
-    roles: Sequence[RoleShape], workers: Sequence[WorkerPlace], nodes: Sequence[str]
-) -> tuple[str, ...]:
-    """Say what works but is probably not meant: idle nodes, roles beyond their own nodes."""
-    notes = []
-    for role in roles:
-        taken = len({node for worker in workers if worker.mode == role.mode for node in worker.nodes})
-        if role.nodes != "colocate" and taken > role.nodes:
-            notes.append(_beyond(role, taken))
-        held = max((worker.gpu_count for worker in workers if worker.mode == role.mode), default=role.gpus)
-        if held > role.gpus:
-            notes.append(f"each {role.mode} worker asks for {role.gpus} GPUs, and has whole nodes of {held}")
-    used = {node for worker in workers for node in worker.nodes}
-    if idle := [node for node in nodes if node not in used]:
-        further = f" and {len(idle) - NAMED} further nodes" if len(idle) > NAMED else ""
-        notes.append(f"no worker runs on {', '.join(idle[:NAMED])}{further}")
-    return tuple(notes)
