@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from servesweep.engines.flags import TOPOLOGY, kebab, owned, repeated
@@ -54,6 +55,8 @@ def misnamed(name: str, reserved: frozenset[str]) -> str | None:
     return f"write it without dashes: {bare}" if dashed else f"{SIGNS}: write {bare}"
 
 
+# The recipes of a sweep have a few dozen names between them.
+@lru_cache(maxsize=10_000)
 def _mistaken(name: str, reserved: frozenset[str], vocabulary: Vocabulary) -> str | None:
     """Why a name may not stand here: it sets what the product sets, or is no full name of what it reads."""
     full = vocabulary.full(name)

@@ -13,7 +13,8 @@ from servesweep.engines.flags import kebab, named
 SHORTEST = 2
 
 
-@dataclass(frozen=True)
+# Each program has one, so that it is compared as itself.
+@dataclass(frozen=True, eq=False)
 class Vocabulary:
     """Names of flags in kebab case, without dashes; all are meant in any spelling.
 

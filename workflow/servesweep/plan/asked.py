@@ -27,7 +27,7 @@ def asked(section: BenchmarkSection) -> Asked:
     Raises:
         ValidationError: for wrong options.
     """
-    return _asked(section.type, json.dumps(section.options))
+    return _asked(section.type, section.options_text)
 
 
 # The variants of a sweep mostly have one benchmark section.

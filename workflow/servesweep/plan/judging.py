@@ -12,8 +12,8 @@ from servesweep.plan.configuration import Configuration, images_of
 from servesweep.plan.job_rules import het_wanted
 from servesweep.plan.no_effect import no_effect
 from servesweep.plan.plan import Plan, SlurmRequest
-from servesweep.plan.render import render
-from servesweep.plan.roles import Role, resolve_roles
+from servesweep.plan.render import render_with_roles
+from servesweep.plan.roles import Role
 from servesweep.plan.slurm_request import slurm_request
 from servesweep.plan.unsupported import unsupported
 from servesweep.recipe.cluster import Cluster
@@ -37,9 +37,8 @@ def plan_configuration(configuration: Configuration, settings: tuple[str, ...] =
     Raises:
         RecipeError: as `render`.
     """
-    plan = render(configuration)
+    plan, roles = render_with_roles(configuration)
     recipe, cluster = configuration.recipe, configuration.cluster
-    roles = resolve_roles(recipe, configuration.variant, cluster)
     plan = plan.model_copy(
         update={
             "slurm": _request(plan, recipe, cluster, roles),

@@ -21,9 +21,7 @@ def profiled(
     process: ProcessPlace,
     deployment: Deployment,
 ) -> Command:
-    """The command of a process under the recipe's profiler; without one, the command itself."""
-    if profiling.type == "none":
-        return command
+    """The command of a process under the recipe's profiler."""
     directory = f"{deployment.logs}/profiles/{process.mode}"
     steps = steps_of(profiling, process.mode)
     env = {"PROFILING_MODE": process.mode, "PROFILE_TYPE": profiling.type, **_window(process.mode, steps)}

@@ -42,6 +42,13 @@ def render(configuration: Configuration, binding: Binding | None = None) -> Plan
     Raises:
         RecipeError: with every fault that the sections show together.
     """
+    return render_with_roles(configuration, binding)[0]
+
+
+def render_with_roles(
+    configuration: Configuration, binding: Binding | None = None
+) -> tuple[Plan, list[Role]]:
+    """`render`, and the roles that it has resolved."""
     recipe, variant, cluster = configuration.recipe, configuration.variant, configuration.cluster
     roles = resolve_roles(recipe, variant, cluster)
     section, notes = frontend_of(recipe, variant)
@@ -63,7 +70,7 @@ def render(configuration: Configuration, binding: Binding | None = None) -> Plan
     steps = in_containers(steps, recipe, cluster, deployment)
     standing = [(node, step.service or step.name) for step in steps for node in step.nodes or (step.node,)]
     holds = node_map(layout, standing)
-    return Plan(
+    plan = Plan(
         schema=1,
         configuration=configuration.id,
         name=recipe.name,
@@ -90,6 +97,7 @@ def render(configuration: Configuration, binding: Binding | None = None) -> Plan
         resolved=recipe,
         cluster=cluster,
     )
+    return plan, roles
 
 
 def rebind(plan: Plan, binding: Binding) -> Plan:

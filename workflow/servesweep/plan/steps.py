@@ -88,10 +88,13 @@ def _worker_command(
     command = role.engine.command(process, spec, deployment)
     head = {"HEAD_NODE_IP": deployment.address(deployment.head)}
     traced = preset(recipe.observability, process.mode, deployment)
-    command = command.model_copy(update={"env": {**head, **command.env, **traced, **said}})
+    last = {**devices, **role.engine.environment(process, spec, deployment)}
+    env = {**head, **command.env, **traced, **said}
+    if recipe.profiling.type == "none":
+        return command.model_copy(update={"env": env | last})
+    command = command.model_copy(update={"env": env})
     command = profiled(command, recipe.profiling, role.engine, process, deployment)
-    env = {**command.env, **devices, **role.engine.environment(process, spec, deployment)}
-    return command.model_copy(update={"env": env})
+    return command.model_copy(update={"env": command.env | last})
 
 
 def _devices(role: Role, process: ProcessPlace, deployment: Deployment) -> dict[str, str]:

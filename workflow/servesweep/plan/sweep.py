@@ -28,11 +28,12 @@ from servesweep.plan.configuration import (
 from servesweep.plan.containers import setup_script_of
 from servesweep.plan.judging import plan_configuration
 from servesweep.plan.plan import Plan
+from servesweep.plan.section_rules import section_problems
 from servesweep.plan.site_rules import site_problems
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import Problem, RecipeError
 from servesweep.recipe.recipe import Recipe
-from servesweep.recipe.source import Document, load
+from servesweep.recipe.source import Document, FaultyDocumentError, load
 from servesweep.recipe.validation import read_recipe, read_section
 from servesweep.recipe.variants import Variant, expand, select, set_value
 
@@ -119,22 +120,51 @@ def read_recipe_file(
     Raises:
         RecipeError: with every problem of every variant.
     """
-    document, notes = in_v2_words(load(recipe.path))
-    document = _without_lock(document)
+    document, problems = _document(recipe.path)
+    unusable = tuple(problems)
     settings, facts = tuple(settings), facts_of(cluster)
-    variants = select(document, recipe.selector) if recipe.selector else expand(document)
     planned: list[tuple[Configuration, Plan]] = []
-    problems: list[Problem] = []
-    for variant in variants:
-        variant = replace(variant, notes=(*notes, *variant.notes)) if notes else variant
+    for variant in _variants(document, recipe.selector, problems):
+        given: Variant | None = None
         try:
-            configuration = _configuration(recipe, _with_settings(variant, settings), cluster, facts, root)
+            given = _with_settings(variant, settings)
+            configuration = _configuration(recipe, given, cluster, facts, root)
             planned.append((configuration, plan_configuration(configuration, tuple(settings))))
         except RecipeError as error:
-            problems += [_where_it_was_set(problem, settings) for problem in error.problems]
+            found = [*error.problems, *(section_problems(given) if given else ())]
+            fresh = (problem for problem in found if not _follows(problem, unusable))
+            problems += [_where_it_was_set(problem, settings) for problem in fresh]
     if problems:
-        raise RecipeError(dict.fromkeys(problems))
+        raise RecipeError(problems)
     return planned
+
+
+def _follows(problem: Problem, unusable: Iterable[Problem]) -> bool:
+    """Whether a fault may come of a value that could not be used: of its key, below a base too, or line."""
+    return any(
+        problem.line == one.line or f".{one.key}".endswith(f".{problem.key}")
+        for one in unusable
+        if problem.key
+    )
+
+
+def _document(path: str) -> tuple[Document, list[Problem]]:
+    """A file without the keys and values that cannot be used, and what is wrong with these."""
+    try:
+        return load(path), []
+    except FaultyDocumentError as error:
+        return error.document, list(error.problems)
+
+
+def _variants(document: Document, selector: str | None, problems: list[Problem]) -> list[Variant]:
+    """The chosen variants in v2's words; where there are none, the reason beside the problems so far."""
+    try:
+        document, notes = in_v2_words(document)
+        document = _without_lock(document)
+        variants = select(document, selector) if selector else expand(document)
+    except RecipeError as error:
+        raise RecipeError([*problems, *error.problems]) from None
+    return [replace(one, notes=(*notes, *one.notes)) for one in variants] if notes else variants
 
 
 def _without_lock(document: Document) -> Document:

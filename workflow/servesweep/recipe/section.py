@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, cached_property
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
@@ -107,6 +108,11 @@ class Choice(Section):
 
     type: str = Field(description="The registered name.")
     options: dict[str, Any] = Field(default_factory=dict, description="The keys that belong to this type.")
+
+    @cached_property
+    def options_text(self) -> str:
+        """The options as JSON, by which those that are read already are found again."""
+        return json.dumps(self.options)
 
     @model_validator(mode="before")
     @classmethod
