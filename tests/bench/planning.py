@@ -31,7 +31,8 @@ for file in pathlib.Path(sys.argv[1]).rglob("*.yaml"):
 # Some recipes of the corpus are refused, after all of them are planned.
 PLANNING = """
 import contextlib, pathlib, sys
-from servesweep.plan.sweep import find_recipes, read_cluster, read_sweep
+from servesweep.plan.recipe_files import find_recipes
+from servesweep.plan.sweep import read_cluster, read_sweep
 from servesweep.recipe.problems import RecipeError
 with contextlib.suppress(RecipeError):
     read_sweep(find_recipes(sys.argv[1]), read_cluster(sys.argv[2]), pathlib.Path(sys.argv[1]))

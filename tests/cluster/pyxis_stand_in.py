@@ -58,7 +58,7 @@ def inside(mounts: str, command: list[str]) -> None:
         place = root / target.lstrip("/")
         place.mkdir(parents=True, exist_ok=True)
         call("mount", "--rbind", host, str(place))
-    (root / "tmp").mkdir()
+    (root / "tmp").mkdir(exist_ok=True)
     os.chroot(root)
     os.chdir("/")
     os.execvp(command[0], command)

@@ -14,7 +14,8 @@ import pytest
 
 from servesweep.migration.migrate import migrate_text
 from servesweep.plan.plan import Plan, Step
-from servesweep.plan.sweep import RecipeFile, read_cluster, read_recipe_file
+from servesweep.plan.recipe_files import RecipeFile
+from servesweep.plan.sweep import read_cluster, read_recipe_file
 from servesweep.recipe.problems import RecipeError
 
 CLUSTER = """

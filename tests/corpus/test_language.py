@@ -15,7 +15,8 @@ from servesweep.plan.json_schema import recipe_schema
 from servesweep.plan.plan import Plan, plan_text
 from servesweep.plan.plan_object import plan_object
 from servesweep.plan.plan_page import plan_page
-from servesweep.plan.sweep import RecipeFile, read_recipe_file
+from servesweep.plan.recipe_files import RecipeFile
+from servesweep.plan.sweep import read_recipe_file
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.source import parse

@@ -16,7 +16,8 @@ from snakemake_executor_plugin_slurm.validation import validate_slurm_extra
 
 from servesweep.cli import main
 from servesweep.plan.plan import Plan, Step
-from servesweep.plan.sweep import RecipeFile, read_recipe_file
+from servesweep.plan.recipe_files import RecipeFile
+from servesweep.plan.sweep import read_recipe_file
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import RecipeError
 

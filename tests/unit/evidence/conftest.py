@@ -10,7 +10,8 @@ import pytest
 
 from servesweep.evidence.files import RunFiles, keep_plan
 from servesweep.plan.plan import Plan, plan_text
-from servesweep.plan.sweep import RecipeFile, read_recipe_file
+from servesweep.plan.recipe_files import RecipeFile
+from servesweep.plan.sweep import read_recipe_file
 from servesweep.recipe.cluster import Cluster
 
 RECIPE = """\

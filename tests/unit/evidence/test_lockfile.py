@@ -9,7 +9,8 @@ import yaml
 from servesweep.evidence.files import RunFiles, keep_plan
 from servesweep.evidence.lockfile import integrity, recipe_text, write_lockfile
 from servesweep.plan.plan import Plan, plan_text
-from servesweep.plan.sweep import RecipeFile, read_recipe_file
+from servesweep.plan.recipe_files import RecipeFile
+from servesweep.plan.sweep import read_recipe_file
 
 METRICS = {
     "output_throughput_tok_s": 1234.5,

@@ -8,7 +8,8 @@ from servesweep.evidence.cpu_check import CpuSignals
 from servesweep.evidence.files import RunFiles
 from servesweep.evidence.snapshot import backend_gpus, write_snapshot
 from servesweep.plan.plan import Plan
-from servesweep.plan.sweep import RecipeFile, read_recipe_file
+from servesweep.plan.recipe_files import RecipeFile
+from servesweep.plan.sweep import read_recipe_file
 
 SIGNALS = CpuSignals("gpu07", {"gpu07": 4}, {"SLURM_CPUS_ON_NODE": "4"}, (0, 1, 2, 3, 4, 5))
 

@@ -11,7 +11,8 @@ import pytest
 from servesweep.migration.migrate import migrate_text
 from servesweep.migration.mixed import in_v2_words
 from servesweep.migration.v1_keys import speaks_v1, v1_keys
-from servesweep.plan.sweep import RecipeFile, read_recipe_file
+from servesweep.plan.recipe_files import RecipeFile
+from servesweep.plan.sweep import read_recipe_file
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.source import parse

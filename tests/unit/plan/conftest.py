@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from servesweep.plan.plan import Plan
-from servesweep.plan.sweep import RecipeFile, read_recipe_file
+from servesweep.plan.recipe_files import RecipeFile
+from servesweep.plan.sweep import read_recipe_file
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import RecipeError
 

@@ -12,7 +12,8 @@ import yaml
 from servesweep.engines.flags import given
 from servesweep.plan.plan import Plan
 from servesweep.plan.preflight import preflight
-from servesweep.plan.sweep import RecipeFile, read_recipe_file
+from servesweep.plan.recipe_files import RecipeFile
+from servesweep.plan.sweep import read_recipe_file
 from servesweep.recipe.cluster import Cluster
 
 REPOSITORY = Path(__file__).resolve().parents[3]

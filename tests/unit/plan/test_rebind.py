@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from servesweep.plan.plan import Plan, PlanError, plan_text, read_plan
+from servesweep.plan.recipe_files import find_recipes
 from servesweep.plan.render import rebind
-from servesweep.plan.sweep import find_recipes, read_cluster, read_sweep
+from servesweep.plan.sweep import read_cluster, read_sweep
 from servesweep.topology.deployment import Binding
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -11,7 +11,8 @@ import pytest
 
 from servesweep.plan.plan import Plan, PlanError, plan_text
 from servesweep.plan.preflight import preflight
-from servesweep.plan.sweep import RecipeFile, find_recipes, read_recipe_file, read_sweep
+from servesweep.plan.recipe_files import RecipeFile, find_recipes
+from servesweep.plan.sweep import read_recipe_file, read_sweep
 from servesweep.plan.table import SweepTable, validate_recipe, write_sweep_list
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import RecipeError
@@ -301,6 +302,17 @@ def test_preflight_looks_for_the_model() -> None:
     assert refusals(planned(PLAIN.replace("path: tiny", "path: large"), model_paths=alias)) == [
         "r.yaml: model.path: 'large' is models/large in the cluster file, and there is no such directory"
     ]
+
+
+def test_preflight_looks_for_the_files_of_the_load() -> None:
+    Path("tiny").mkdir()
+    body = "isl: 8, osl: 8, custom_tokenizer: own/tokenizer.json, concurrencies: 1"
+    load = f"benchmark: {{type: sa-bench, {body}}}\n"
+    assert refusals(planned(PLAIN + load)) == [
+        "r.yaml: benchmark.custom_tokenizer: there is no such file: own/tokenizer.json"
+    ]
+    write("own/tokenizer.json", "{}")
+    assert refusals(planned(PLAIN + load)) == []
 
 
 def test_validation_tells_the_line_of_what_is_missing() -> None:

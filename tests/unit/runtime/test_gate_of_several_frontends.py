@@ -13,7 +13,8 @@ import pytest
 from aiohttp import web
 
 from servesweep.plan.plan import Plan
-from servesweep.plan.sweep import RecipeFile, read_recipe_file
+from servesweep.plan.recipe_files import RecipeFile
+from servesweep.plan.sweep import read_recipe_file
 from servesweep.recipe.cluster import Cluster
 from servesweep.runtime.health_gate import Gate
 from servesweep.topology.deployment import Endpoint

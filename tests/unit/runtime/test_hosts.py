@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from servesweep.evidence.files import RunFiles
-from servesweep.plan.sweep import RecipeFile, read_recipe_file
+from servesweep.plan.recipe_files import RecipeFile
+from servesweep.plan.sweep import read_recipe_file
 from servesweep.recipe.cluster import Cluster
 from servesweep.runtime.allocation import find_allocation
 from servesweep.runtime.hosts import Hosts

@@ -14,7 +14,8 @@ from servesweep.plan.plan import Plan
 from servesweep.plan.plan_object import plan_object
 from servesweep.plan.plan_page import plan_page
 from servesweep.plan.preflight import preflight
-from servesweep.plan.sweep import find_recipes, read_cluster, read_what_can_be_read
+from servesweep.plan.recipe_files import find_recipes
+from servesweep.plan.sweep import read_cluster, read_what_can_be_read
 from servesweep.plan.table import RECIPE_ROOT
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import Problem

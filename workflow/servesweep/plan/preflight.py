@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from servesweep.benchmarks import BENCHMARKS
+from servesweep.plan.asked import asked
 from servesweep.plan.containers import setup_script_of
 from servesweep.plan.plan import Plan
 from servesweep.recipe.problems import Problem
@@ -21,7 +23,7 @@ def preflight(plan: Plan, variant: Variant | None = None) -> list[Problem]:
     """What is missing, and what cannot be run; the lines of the recipe where its variant is at hand."""
     found = [*_beyond(plan)]
     if plan.cluster.preflight:
-        found += [*_model(plan), *_setup_script(plan), *_images(plan), *_programs(plan)]
+        found += [*_model(plan), *_setup_script(plan), *_load_files(plan), *_images(plan), *_programs(plan)]
     return [
         variant.problem(path, message) if variant else Problem(plan.recipe, None, ".".join(path), message)
         for path, message in found
@@ -59,6 +61,14 @@ def _setup_script(plan: Plan) -> Iterator[Finding]:
     script = setup_script_of(plan.resolved)
     if script is not None and not Path(script).is_file():
         yield ("setup_script",), f"there is no such file: {script}"
+
+
+def _load_files(plan: Plan) -> Iterator[Finding]:
+    """Prompts, traces and tokenizers that the benchmark reads."""
+    section = plan.resolved.benchmark
+    for key, path in BENCHMARKS[section.type].named_files(asked(section).options).items():
+        if not Path(path).is_file():
+            yield ("benchmark", key), f"there is no such file: {path}"
 
 
 def _images(plan: Plan) -> Iterator[Finding]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import glob
 import hashlib
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +26,7 @@ from servesweep.plan.configuration import (
 from servesweep.plan.containers import setup_script_of
 from servesweep.plan.judging import plan_configuration
 from servesweep.plan.plan import Plan
+from servesweep.plan.recipe_files import RecipeFile
 from servesweep.plan.section_rules import section_problems
 from servesweep.plan.site_rules import site_problems
 from servesweep.recipe.cluster import Cluster
@@ -36,16 +35,6 @@ from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.source import Document, FaultyDocumentError, load
 from servesweep.recipe.validation import read_recipe, read_section
 from servesweep.recipe.variants import Variant, expand, select, set_value
-
-SUFFIXES = (".yaml", ".yml")
-
-
-@dataclass(frozen=True)
-class RecipeFile:
-    """A recipe as it was named: a file, and perhaps one of its variants."""
-
-    path: str
-    selector: str | None = None
 
 
 def read_cluster(path: str) -> Cluster:
@@ -60,56 +49,6 @@ def read_cluster(path: str) -> Cluster:
     if problems := site_problems(cluster, variant):
         raise RecipeError(problems)
     return cluster
-
-
-def find_recipes(named: str | Iterable[str] | None) -> list[RecipeFile]:
-    """Resolve files, directories, globs and `file:selector`, in order and each once.
-
-    Raises:
-        RecipeError: for a name that matches nothing.
-    """
-    words = named.replace(",", " ").split() if isinstance(named, str) else _words(named or ())
-    found, problems = [], []
-    for word in words:
-        matches = _matches(word)
-        if not matches:
-            problems.append(Problem(word, None, "", _nothing(word)))
-        found += matches
-    if not words:
-        problems.append(Problem("recipes", None, "", "no recipe is named: say --config recipes=FILE"))
-    if problems:
-        raise RecipeError(problems)
-    return list(dict.fromkeys(found))
-
-
-def _words(named: Iterable[str]) -> list[str]:
-    """Names between commas, too, as in `recipes=a.yaml,b.yaml`; a file may have a comma in its name."""
-    return [word for text in named for word in ([text] if Path(text).exists() else text.split(",")) if word]
-
-
-def _nothing(word: str) -> str:
-    if Path(word).exists() and not Path(word).is_dir():
-        return "no regular file"
-    if Path(word).is_dir():
-        return f"the directory holds no recipe ({' or '.join(f'*{suffix}' for suffix in SUFFIXES)})"
-    return "no such recipe: no file, no directory, no pattern that matches"
-
-
-def _matches(word: str) -> list[RecipeFile]:
-    path, _, selector = (word, "", "") if Path(word).exists() else word.rpartition(":")
-    path, selector = (path, selector) if path else (selector, "")
-    if Path(path).is_dir():
-        files = sorted(str(p) for p in Path(path).rglob("*") if p.suffix in SUFFIXES)
-    else:
-        # pathlib has no absolute patterns.
-        files = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207
-    return [RecipeFile(_plain(file), selector or None) for file in files if Path(file).is_file()]
-
-
-def _plain(path: str) -> str:
-    """One spelling of a path, on which the configuration's name rests: relative below this directory."""
-    here = f"{Path.cwd()}{os.sep}"
-    return os.path.normpath(path).removeprefix(here)
 
 
 def read_recipe_file(

@@ -18,6 +18,8 @@ def _not_blank(text: str) -> str:
 
 
 def _plain(text: str) -> str:
+    if text.isprintable():
+        return text
     if wrong := next((sign for sign in text if unicodedata.category(sign) in NO_PLAIN), None):
         raise ValueError(f"the character {wrong!r} does not belong here: write one plain line")
     return text

@@ -13,9 +13,9 @@ from pathlib import Path
 from servesweep.evidence.files import RunFiles
 from servesweep.plan.plan import Plan
 from servesweep.runtime.launchers import Launch, Launcher
-from servesweep.runtime.launchers.launcher import base_environment
 from servesweep.runtime.services import NotReadyError
-from servesweep.runtime.supervisor import Failure, die_with_parent, tail
+from servesweep.runtime.spawning import spawn
+from servesweep.runtime.supervisor import Failure, tail
 
 
 class Hosts:
@@ -120,16 +120,7 @@ class Hosts:
 
 async def _run(words: list[str], log: Path, timeout: float | None) -> int | None:
     """Exit code of a command whose output is appended to a log; None where it was out of time."""
-    with log.open("ab") as output:
-        process = await asyncio.create_subprocess_exec(
-            *words,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env=base_environment(),
-            start_new_session=True,
-            preexec_fn=die_with_parent,
-        )
+    process = await spawn(words, log)
     try:
         return await asyncio.wait_for(process.wait(), timeout)
     except TimeoutError:

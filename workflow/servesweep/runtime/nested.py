@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 
 from servesweep.evidence.files import RunFiles
-from servesweep.runtime.launchers.launcher import base_environment
-from servesweep.runtime.supervisor import die_with_parent
+from servesweep.runtime.spawning import spawn
 
 ALLOCATION_WORKFLOW = Path(__file__).parents[2] / "allocation" / "Snakefile"
 TERM_GRACE_SECONDS = 5.0
@@ -32,16 +31,7 @@ def nested_words(files: RunFiles, points: list[str]) -> list[str]:
 
 async def run_nested_workflow(files: RunFiles, points: list[str], log: Path) -> None:
     """Run to the end; when cancelled, end the client that is running too."""
-    with log.open("ab") as output:
-        nested = await asyncio.create_subprocess_exec(
-            *nested_words(files, points),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env=base_environment(),
-            start_new_session=True,
-            preexec_fn=die_with_parent,
-        )
+    nested = await spawn(nested_words(files, points), log)
     try:
         await nested.wait()
     finally:

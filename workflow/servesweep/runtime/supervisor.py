@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import signal
 from collections.abc import Callable
@@ -16,15 +15,14 @@ from pydantic import Field
 
 from servesweep.plan.plan import Step
 from servesweep.runtime.launchers import Launcher, LaunchError, launch_of
-from servesweep.runtime.launchers.launcher import base_environment
 from servesweep.runtime.probing import accepts
+from servesweep.runtime.spawning import spawn
 from servesweep.topology.deployment import Value
 
 TERM_GRACE_SECONDS = 10.0
 # Slurm kills everything 30 s after its own SIGTERM: those who end later have less time.
 LATER_GRACE_SECONDS = 6.0
 TAIL_LINES = 50
-PR_SET_PDEATHSIG = 1
 
 
 class Failure(Value):
@@ -96,19 +94,11 @@ class Supervisor:
             words = self.launcher.words(launch_of(step, log))
         except LaunchError as error:
             raise StartError(step, host, str(error)) from None
-        with log.open("ab") as output:
-            try:
-                process = await asyncio.create_subprocess_exec(
-                    *words,
-                    stdin=asyncio.subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    env=base_environment(),
-                    start_new_session=True,
-                    preexec_fn=die_with_parent,
-                )
-            except OSError as error:
-                raise StartError(step, host, f"{words[0]}: {error.strerror}") from None
+        log.touch()  # a log that cannot be written is not the program's fault
+        try:
+            process = await spawn(words, log)
+        except OSError as error:
+            raise StartError(step, host, f"{words[0]}: {error.strerror}") from None
         running = Running(step, host, log, process)
         self.running.append(running)
         watcher = asyncio.create_task(self._watch(running))
@@ -221,8 +211,3 @@ def _signal_name(code: int) -> str | None:
         return signal.Signals(number).name if number else None
     except ValueError:
         return None
-
-
-def die_with_parent() -> None:
-    """Have the kernel end this process when the supervisor is killed with SIGKILL (prctl(2))."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,0 +1,71 @@
+"""The recipe files that are named: by path, directory, pattern, and with a variant behind a colon."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from servesweep.recipe.problems import Problem, RecipeError
+
+SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True)
+class RecipeFile:
+    """A recipe as it was named: a file, and perhaps one of its variants."""
+
+    path: str
+    selector: str | None = None
+
+
+def find_recipes(named: str | Iterable[str] | None) -> list[RecipeFile]:
+    """Resolve files, directories, globs and `file:selector`, in order and each once.
+
+    Raises:
+        RecipeError: for a name that matches nothing.
+    """
+    words = named.replace(",", " ").split() if isinstance(named, str) else _words(named or ())
+    found, problems = [], []
+    for word in words:
+        matches = _matches(word)
+        if not matches:
+            problems.append(Problem(word, None, "", _nothing(word)))
+        found += matches
+    if not words:
+        problems.append(Problem("recipes", None, "", "no recipe is named: say --config recipes=FILE"))
+    if problems:
+        raise RecipeError(problems)
+    return list(dict.fromkeys(found))
+
+
+def _words(named: Iterable[str]) -> list[str]:
+    """Names between commas, too, as in `recipes=a.yaml,b.yaml`; a file may have a comma in its name."""
+    return [word for text in named for word in ([text] if Path(text).exists() else text.split(",")) if word]
+
+
+def _nothing(word: str) -> str:
+    if Path(word).exists() and not Path(word).is_dir():
+        return "no regular file"
+    if Path(word).is_dir():
+        return f"the directory holds no recipe ({' or '.join(f'*{suffix}' for suffix in SUFFIXES)})"
+    return "no such recipe: no file, no directory, no pattern that matches"
+
+
+def _matches(word: str) -> list[RecipeFile]:
+    path, _, selector = (word, "", "") if Path(word).exists() else word.rpartition(":")
+    path, selector = (path, selector) if path else (selector, "")
+    if Path(path).is_dir():
+        files = sorted(str(p) for p in Path(path).rglob("*") if p.suffix in SUFFIXES)
+    else:
+        # pathlib has no absolute patterns.
+        files = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207
+    return [RecipeFile(_plain(file), selector or None) for file in files if Path(file).is_file()]
+
+
+def _plain(path: str) -> str:
+    """One spelling of a path, on which the configuration's name rests: relative below this directory."""
+    here = f"{Path.cwd()}{os.sep}"
+    return os.path.normpath(path).removeprefix(here)

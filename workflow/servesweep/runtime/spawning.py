@@ -1,0 +1,36 @@
+"""Starting a process that ends with this one, and whose output goes to a log."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from servesweep.runtime.launchers.launcher import base_environment
+
+PR_SET_PDEATHSIG = 1
+
+
+async def spawn(words: Sequence[str], log: Path) -> asyncio.subprocess.Process:
+    """Start a command in a session of its own; what it prints is appended to the log.
+
+    Raises:
+        OSError: where there is no such program, or the log cannot be written.
+    """
+    with log.open("ab") as output:
+        return await asyncio.create_subprocess_exec(
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=base_environment(),
+            start_new_session=True,
+            preexec_fn=_die_with_parent,
+        )
+
+
+def _die_with_parent() -> None:
+    """Have the kernel end this process when the supervisor is killed with SIGKILL (prctl(2))."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
