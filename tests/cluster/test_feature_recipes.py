@@ -43,10 +43,10 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def seen(new_sweep: Any) -> Seen:
-    """One sweep of all feature recipes, watched from the login node."""
+    """One sweep of the recipes for several nodes, watched from the login node."""
     sweep = new_sweep("features")
-    for recipe in FEATURES.glob("*.yaml"):
-        shutil.copy(recipe, sweep.project.root / "config/recipes")
+    for name in STEPS:
+        shutil.copy(FEATURES / f"{name}.yaml", sweep.project.root / "config/recipes")
     # As on many a cluster: a web proxy that knows nothing of the compute nodes. Nobody listens on port 9.
     sweep.project.environment.update(http_proxy="http://10.78.0.254:9", HTTP_PROXY="http://10.78.0.254:9")
     seen = Seen(sweep, "", 0.0, {}, set(), {})
