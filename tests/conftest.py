@@ -25,7 +25,14 @@ LINES = {"e2e_local": "this machine", "browser": "this machine", "cluster": "the
 # Sweeps on the cluster wait for Slurm most of the time, so its tests are two lines.
 SECOND_LINE = frozenset(
     f"test_{name}.py"
-    for name in ("bare_nodes", "containers", "frontends_and_places", "gpu_quota", "heterogeneous_jobs")
+    for name in (
+        "bare_nodes",
+        "containers",
+        "frontends_and_places",
+        "gpu_quota",
+        "heterogeneous_jobs",
+        "services",
+    )
 )
 
 
