@@ -39,15 +39,12 @@ def plan_configuration(configuration: Configuration, settings: tuple[str, ...] =
     """
     plan, roles = render_with_roles(configuration)
     recipe, cluster = configuration.recipe, configuration.cluster
-    plan = plan.model_copy(
-        update={
-            "slurm": _request(plan, recipe, cluster, roles),
-            "settings": settings,
-        }
-    )
+    if (request := _request(plan, recipe, cluster, roles)) is not plan.slurm:
+        plan = plan.model_copy(update={"slurm": request})
     told = [*plan.notes, *_role_notes(roles), *_notes(plan, recipe, cluster), *no_effect(plan, roles)]
-    notes = dict.fromkeys(told)
-    return plan.model_copy(update={"notes": tuple(notes), "unsupported": unsupported(plan, roles)})
+    notes = tuple(dict.fromkeys(told))
+    found = {"notes": notes, "unsupported": unsupported(plan, roles), "settings": settings}
+    return plan.model_copy(update=found)
 
 
 def _request(plan: Plan, recipe: Recipe, cluster: Cluster, roles: list[Role]) -> SlurmRequest:

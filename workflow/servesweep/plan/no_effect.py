@@ -26,6 +26,7 @@ OF_ROUTER = ("worker_selection", "ctx_router", "gen_router", "server_config_extr
 # What a service that runs elsewhere still needs.
 OF_ANY_SERVICE = frozenset({"name", "type", "external", "enabled", "inherit_discovery_env"})
 OF_TRACES = ("enable_otel", "otel_endpoint")
+OF_RESTART = ("max_restarts", "backoff_seconds", "max_backoff_seconds")
 
 
 def no_effect(plan: Plan, roles: Sequence[Role]) -> Iterator[str]:
@@ -90,7 +91,7 @@ def _benchmark(plan: Plan) -> Iterator[str]:
 
 def _roles(recipe: Recipe) -> Iterator[str]:
     for mode, role in recipe.roles.items() if recipe.roles else ():
-        if role.restart.policy == "never" and role.restart.model_dump(exclude_defaults=True):
+        if role.restart.policy == "never" and said(role.restart, OF_RESTART):
             yield _told([f"roles.{mode}.restart"], "its policy is never")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from servesweep.plan.judging import gpu_hours
@@ -33,7 +34,7 @@ def plan_object(plan: Plan, refused: Sequence[str] = ()) -> dict[str, Any]:
             "benchmark": plan.client,
             "services": {service.name: list(service.on) for service in plan.services},
         },
-        "topology": plan.topology.model_dump(mode="json"),
+        "topology": dict(plan.topology),
         "workers": _workers(plan),
         "frontends": [_frontend(step) for step in plan.steps if step.kind == "frontend"],
         "services": [_service(step) for step in plan.steps if step.kind == "service"],
@@ -130,7 +131,10 @@ def _benchmark(plan: Plan) -> dict[str, Any]:
         "url": url,
         "type": plan.resolved.benchmark.type,
         "options": dict(plan.resolved.benchmark.options),
-        "points": [point.model_dump(mode="json", exclude={"digest"}) for point in plan.points],
+        "points": [
+            {name: getattr(point, name) for name in ("id", "concurrency", "request_rate", "repeat")}
+            for point in plan.points
+        ],
     }
 
 
@@ -146,5 +150,11 @@ def _slurm(plan: Plan) -> dict[str, Any]:
         "mem_mb_per_node": slurm.mem_mb,
         "directives": dict(directives_of(plan.resolved, plan.cluster)),
         "comment": slurm.comment,
-        "sbatch": [word for words in sbatch_words(slurm) for word in shlex.split(words)],
+        "sbatch": _words(" ".join(sbatch_words(slurm))),
     }
+
+
+# Most configurations of a sweep ask Slurm for the same.
+@lru_cache(maxsize=256)
+def _words(line: str) -> list[str]:
+    return shlex.split(line)

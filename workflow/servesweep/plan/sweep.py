@@ -145,6 +145,8 @@ def rare_collections() -> Iterator[None]:
     try:
         yield
     finally:
+        # The plans stay: the next collection, which would follow at once, need not look through them either.
+        gc.freeze()
         gc.set_threshold(*before)
 
 

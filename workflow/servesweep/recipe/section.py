@@ -46,8 +46,16 @@ def unsaid(section: type[S]) -> Callable[[], S]:
 
 def said(section: Section, keys: Iterable[str]) -> list[str]:
     """Those of the keys whose value is not their default."""
-    told = section.model_dump(exclude_defaults=True)
-    return [key for key in keys if key in told]
+    # What was never given is a default already; most sections are not given at all.
+    given = section.model_fields_set
+    if not given:
+        return []
+    fields = type(section).model_fields
+    return [
+        key
+        for key in keys
+        if key in given and getattr(section, key) != fields[key].get_default(call_default_factory=True)
+    ]
 
 
 def fault(sentence: str, *key: str | int) -> PydanticCustomError:
