@@ -14,7 +14,7 @@ import pytest
 from servesweep.evidence.files import RunFiles
 from servesweep.runtime.allocation import find_allocation
 from servesweep.runtime.processes import MARK, start_time, supervisors
-from servesweep.runtime.takeover import SupersededError, take_over
+from servesweep.runtime.takeover import SupersededError, purposes, take_over
 
 SLEEP = "import sys, time; print(flush=True); time.sleep(60)"
 
@@ -43,6 +43,22 @@ def supervise(started: list[subprocess.Popen[str]], results: Path, *words: str) 
     process.stdout.readline()
     started.append(process)
     return process
+
+
+def test_a_comment_of_several_lines_hides_no_job() -> None:
+    listed = (
+        "17|/sweeps/a|rule_run_wildcards_x llama-agg the paper's run\n"
+        "18|/home/me|measured for\n"
+        "the group|twice\n"
+        "19|/sweeps/a|rule_run_wildcards_x\n"
+        "20|/sweeps/a|\n"
+    )
+    assert purposes(listed) == {
+        "17": ("/sweeps/a", "rule_run_wildcards_x"),
+        "18": ("/home/me", "measured"),
+        "19": ("/sweeps/a", "rule_run_wildcards_x"),
+        "20": ("/sweeps/a", ""),
+    }
 
 
 def test_a_local_run_is_known_by_its_directory(started: list[subprocess.Popen[str]], results: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -24,6 +25,8 @@ from servesweep.runtime.processes import Supervising, end_marked, start_time, su
 
 GRACE_SECONDS = 60.0
 POLL_SECONDS = 0.3
+# A job's number, its directory, and its comment up to the first blank.
+JOB_LINE = re.compile(r"^(\d+)\|([^|\n]*)\|([^ \n]*)", re.MULTILINE)
 
 
 class SupersededError(Exception):
@@ -62,16 +65,20 @@ def _submitted_for_the_same(mine: str) -> set[str]:
 
     The comment names rule and wildcards. A waiting job has left no file yet: only Slurm knows of it.
     """
-    lines = _run("squeue", "--noheader", "--me", "--format=%A|%Z|%k").stdout.splitlines()
-    # What follows the executor's comment is the recipe's own, which a waiting job does not have yet.
-    queue = {
-        job: (directory, comment.partition(" ")[0])
-        for job, directory, comment in (line.split("|", 2) for line in lines)
-    }
+    queue = purposes(_run("squeue", "--noheader", "--me", "--format=%A|%Z|%k").stdout)
     purpose = queue.get(mine, ("", ""))
     if purpose[1] in ("", "(null)"):
         return set()
     return {job for job, other in queue.items() if other == purpose and job != mine}
+
+
+def purposes(listed: str) -> dict[str, tuple[str, str]]:
+    """Job to its directory and its comment's first word, from squeue's `%A|%Z|%k`.
+
+    What follows the executor's comment is the recipe's own, which a waiting job does not have yet. A comment
+    may have several lines, and its further ones are no jobs.
+    """
+    return {job: (directory, comment) for job, directory, comment in JOB_LINE.findall(listed)}
 
 
 def _recorded(files: RunFiles, mine: str) -> set[str]:
@@ -83,8 +90,8 @@ def _recorded(files: RunFiles, mine: str) -> set[str]:
         job = Allocation.model_validate_json(files.allocation.read_bytes()).job_id
     except (OSError, ValidationError):
         return set()
-    lines = _run("squeue", "--noheader", f"--jobs={mine},{job}", "--format=%A|%Z").stdout.splitlines()
-    places = dict(line.split("|", 1) for line in lines)
+    listed = _run("squeue", "--noheader", f"--jobs={mine},{job}", "--format=%A|%Z|%k").stdout
+    places = {number: directory for number, (directory, _) in purposes(listed).items()}
     return {job} if job and job != mine and places.get(job, "") == places.get(mine) else set()
 
 
