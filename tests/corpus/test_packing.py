@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from comparing.placement import seen
 
 from servesweep.topology.packing import DoesNotFitError, pack, vllm_colocates
 from servesweep.topology.placement import carve, seat
@@ -50,22 +51,6 @@ def renumbered(reference: list[Row]) -> list[Row]:
         result.append({**process, **changed})
         port += width if serves else 0
     return result
-
-
-def seen(process: ProcessPlace) -> Row:
-    return {
-        "mode": process.mode,
-        "index": process.index,
-        "node": process.node,
-        "node_rank": process.rank,
-        "gpu_indices": list(process.gpus),
-        "sys_port": process.system_port,
-        "http_port": process.http_port,
-        "bootstrap_port": process.bootstrap_port,
-        "kv_events_port": process.kv_events_port,
-        "nixl_port": process.nixl_port,
-        "dp_rpc_port": process.dp_rpc_port,
-    }
 
 
 KEYS = tuple(seen(ProcessPlace("agg", 0, 0, "", (), ("",), 0, 0, 0, 0)))

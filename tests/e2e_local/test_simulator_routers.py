@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -28,7 +29,8 @@ ENDPOINTS: dict[str, dict[str, Any]] = {
 
 
 def needs(package: str) -> pytest.MarkDecorator:
-    missing = importlib.util.find_spec(package) is None
+    # In CI it runs, and fails.
+    missing = importlib.util.find_spec(package) is None and os.environ.get("CI") != "true"
     return pytest.mark.skipif(missing, reason=f"the package {package} is not installed")
 
 

@@ -1,12 +1,12 @@
 """nginx in front of several frontends: where they stand, and the file that nginx reads."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.conftest import require
 
 from servesweep.plan.plan import Plan, Step
 
@@ -142,10 +142,8 @@ def test_sessions_and_open_files(plan: Callable[..., Plan]) -> None:
 @pytest.mark.parametrize("more", ["", AFFINITY])
 def test_nginx_takes_the_file(plan: Callable[..., Plan], tmp_path: Path, more: str) -> None:
     program = shutil.which("nginx") or (str(NGINX) if NGINX.exists() else None)
-    if program is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("missing real component: nginx (apt-get install nginx)")
-        pytest.skip("missing real component: nginx (apt-get install nginx)")
+    require("nginx", program is not None, "apt-get install nginx")
+    assert program is not None
     (text,) = nginx_of(plan(PD + more, container_runtime="pyxis")).command.files.values()
     file = tmp_path / "nginx.conf"
     for node in ("n1", "n2", "n3"):

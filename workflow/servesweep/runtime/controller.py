@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import gc
 import json
 import os
 import socket
@@ -37,8 +36,6 @@ def open_table(
             refuse_what_cannot_run(table)
     except RecipeError as error:
         _exit(error)
-    # The plans stay as long as this process: Snakemake's collections of garbage need not look through them.
-    gc.freeze()
     if not inside_job and not dry_run:
         release_stale_lock()
         set_aside_false_records(table)

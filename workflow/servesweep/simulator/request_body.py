@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -68,9 +69,9 @@ class GenerationRequest(BaseModel):
         """Whether a stream ends with a usage chunk."""
         return self.stream_options is not None and self.stream_options.include_usage
 
+    @abstractmethod
     def prompt_parts(self) -> list[str] | list[int]:
         """Give the prompt: its token ids, or the texts whose tokens have to be counted."""
-        raise NotImplementedError
 
 
 class CompletionRequest(GenerationRequest):
