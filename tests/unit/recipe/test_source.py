@@ -55,7 +55,7 @@ def test_text_that_yaml_1_1_would_change_stays_text(text: str) -> None:
 def test_core_schema_of_yaml_1_2(text: str, expected: object) -> None:
     got = value(text)
     assert got == expected
-    assert type(got) is type(expected)
+    assert isinstance(got, type(expected))
 
 
 def test_not_a_number_is_a_float() -> None:
@@ -228,7 +228,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, messag
 
 
 def test_a_directory_is_no_recipe(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="this is a directory, not a recipe file"):
+    with pytest.raises(RecipeError, match="this is a directory, not a file"):
         load(tmp_path)
 
 

@@ -83,8 +83,7 @@ NO_MOUNT = "is no mount: write host:container, the latter absolute, with :ro beh
         (*service("command: [x], env: "),
          "services[0].env: the key has no value: write one, or remove the key"),
         (*service("command: [x], metrics: [{prot: 1}]"),
-         "services[0].metrics[0].port: required key is missing\n"
-         "r.yaml:6: services[0].metrics[0].prot: unknown key; did you mean port?"),
+         "services[0].metrics[0].prot: unknown key; did you mean port?"),
         # patterns of fatal lines
         ("health_check", '{extra_fatal_log_patterns: [""]}',
          "health_check.extra_fatal_log_patterns:"

@@ -172,3 +172,15 @@ def test_a_sentence_that_is_told_twice_is_written_once() -> None:
 def test_a_problem_is_one_line_whatever_the_key_holds() -> None:
     problem = Problem("größe.yaml", 3, "a\nb\x85c", "unknown key")
     assert str(problem) == "größe.yaml:3: a\\nb\\x85c: unknown key"
+
+
+def test_a_missing_key_is_not_told_beside_the_unknown_one_that_it_probably_is() -> None:
+    assert complaint("schema: 2\nnmae: demo\nmodel: {path: tiny, precison: fp8}\nengine: simulator\n") == [
+        "r.yaml:2: nmae: unknown key; did you mean name?",
+        "r.yaml:3: model.precison: unknown key; did you mean precision?",
+    ]
+
+
+def test_a_missing_key_is_told_beside_an_unknown_one_that_is_another() -> None:
+    faults = complaint("schema: 2\nname: demo\nmodel: {path: tiny, sauce: x}\nengine: simulator\n")
+    assert [line.split(": ")[1] for line in faults] == ["roles", "model.precision", "model.sauce"]

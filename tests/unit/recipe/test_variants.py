@@ -1,8 +1,9 @@
 import pytest
 
 from servesweep.recipe.problems import RecipeError
+from servesweep.recipe.selecting import select
 from servesweep.recipe.source import Document, parse
-from servesweep.recipe.variants import Variant, expand, select, set_value
+from servesweep.recipe.variants import Variant, expand, set_value
 
 
 def read(text: str) -> Document:
@@ -139,13 +140,36 @@ def test_the_base_alone_is_the_configuration() -> None:
         ("zip_override_pai?", ["pair_0", "pair_1"]),
         ("zip_override_*[0]", ["pair_0"]),
         ("*", ["named", "slow", "pair_0", "pair_1"]),
+        ("slow", ["slow"]),
+        ("pair_?", ["pair_0", "pair_1"]),
     ],
 )
 def test_selectors(selector: str, expected: list[str | None]) -> None:
     assert suffixes(select(read(FAMILY), selector)) == expected
 
 
-@pytest.mark.parametrize("selector", ["override_x", "zip_override_pair[2]", "slow", "b*", ""])
+GRID = """\
+schema: 2
+name: grid
+model: {path: m, precision: p}
+benchmark: {type: sa-bench, isl: "{isl}", osl: 8, concurrencies: [1]}
+sweep: {isl: [16, 32, 64]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"), [("isl32", ["isl32"]), ("isl?2", ["isl32"]), ("*6*", ["isl16", "isl64"])]
+)
+def test_a_point_of_a_grid_is_chosen_by_its_name(selector: str, expected: list[str]) -> None:
+    assert suffixes(select(read(GRID), selector)) == expected
+
+
+def test_a_point_that_is_not_there_lists_some_of_those_that_are() -> None:
+    many = GRID.replace("[16, 32, 64]", str(list(range(20))))
+    assert complaint(many, "isl99").endswith("isl9, isl10, isl11, and 8 more")
+
+
+@pytest.mark.parametrize("selector", ["override_x", "zip_override_pair[2]", "slo", "b*", ""])
 def test_an_unknown_selector_lists_what_there_is(selector: str) -> None:
     assert complaint(FAMILY, selector) == (
         f"r.yaml: there is no variant {selector!r}; there are: base, override_named, override_slow, "
@@ -154,7 +178,7 @@ def test_an_unknown_selector_lists_what_there_is(selector: str) -> None:
 
 
 def test_a_plain_recipe_has_nothing_to_select() -> None:
-    assert "this recipe has no base and overrides" in complaint("name: a\n", "base")
+    assert "this recipe is one configuration" in complaint("name: a\n", "base")
 
 
 @pytest.mark.parametrize(
@@ -214,6 +238,22 @@ def test_a_sweep_is_a_product_first_parameter_slowest() -> None:
     assert variants[1].line(("benchmark", "isl")) == 6
 
 
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ("args: {tensor-parallel-size: {tp}}",
+         "roles.agg.args.tensor-parallel-size: {tp} is read as a mapping; "
+         'write it in quotes: "{tp}"'),
+        ('args: {mem-fraction: "{mem}"}', "roles.agg.args.mem-fraction: there is no sweep parameter 'mem'; "
+         "there are: tp"),
+        ('nodes: "{tpp}"', "roles.agg.nodes: there is no sweep parameter 'tpp'; did you mean {tp}?"),
+    ],
+)  # fmt: skip
+def test_a_placeholder_that_would_stay_as_it_is_is_told(value: str, sentence: str) -> None:
+    text = f'schema: 2\nsweep: {{tp: [4, 8]}}\nroles:\n  agg:\n    gpus: "{{tp}}"\n    {value}\n'
+    assert complaint(text) == f"r.yaml:6: {sentence}"
+
+
 def test_an_exact_placeholder_keeps_the_type_and_a_longer_text_is_written_out() -> None:
     text = 'sweep:\n  x: [[1, 2], true, "7"]\na: "{x}"\nb: "x={x}"\n'
     assert [(v.data["a"], v.data["b"]) for v in expand(read(text))] == [
@@ -225,7 +265,7 @@ def test_an_exact_placeholder_keeps_the_type_and_a_longer_text_is_written_out() 
 
 def test_suffixes_are_safe_in_file_names() -> None:
     text = 'sweep:\n  path: [/models/a b, "ü"]\na: "{path}"\n'
-    assert suffixes(expand(read(text))) == ["path-models-a-b", "path-"]
+    assert suffixes(expand(read(text))) == ["path-models-a-b", "path-67cef67a"]
 
 
 def test_a_very_long_suffix_is_cut_but_stays_unique() -> None:
@@ -303,6 +343,8 @@ def test_set_reads_scalars_and_lists_and_leaves_the_rest_alone() -> None:
     assert set_value(data, "slurm.time_limit=01:00:00")["slurm"] == {"time_limit": "01:00:00"}
     assert set_value(data, "x={a: 1}")["x"] == "{a: 1}"
     assert set_value(data, "x=a=b")["x"] == "a=b"
+    assert set_value(data, "x=a # b")["x"] == "a # b"
+    assert set_value(data, "x=# b")["x"] == "# b"
     assert data == {"roles": {"decode": {"workers": 1, "gpus": 2}}}
 
 
@@ -325,6 +367,10 @@ def test_null_removes_one_key() -> None:
         ("sweep.tp=[8]", "'sweep.tp' cannot be set: .* are expanded before values are set: change sweep in"),
         ("base.benchmark.isl=5", "'base.benchmark.isl' cannot be set: .*: set benchmark.isl"),
         ("override_x.name=y", "'override_x.name' cannot be set: .*: set name"),
+        (
+            "a.x=40,benchmark.isl=32",
+            "holds another setting, .benchmark.isl.: between settings",
+        ),
     ],
 )
 def test_bad_assignments(assignment: str, message: str) -> None:

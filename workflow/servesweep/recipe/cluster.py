@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -11,9 +11,11 @@ from servesweep.recipe.health_check import HealthCheckSection
 from servesweep.recipe.host_setup import HostSetupSection
 from servesweep.recipe.limits import MOST_GPUS_OF_A_NODE
 from servesweep.recipe.mounts import Mounts
-from servesweep.recipe.section import Environment, Section, SlurmOptions, Words
+from servesweep.recipe.section import Environment, Section, SlurmOptions, VariableName, Words
 from servesweep.recipe.slurm import Account, Partition, TimeLimit
-from servesweep.recipe.texts import Line
+from servesweep.recipe.texts import Line, Text
+
+Price = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Cluster(Section):
@@ -42,6 +44,10 @@ class Cluster(Section):
         ge=1,
         le=MOST_GPUS_OF_A_NODE,
         description="GPUs of a node where the recipe names none.",
+    )
+    gpu_hour_price: dict[Line, Price] = Field(
+        default_factory=dict,
+        description="GPU model to dollars for an hour of one; the report then tells what tokens cost.",
     )
     cpus_per_gpu: int = Field(
         default=1, ge=1, le=1024, description="CPUs asked of Slurm for each GPU of a node."
@@ -72,7 +78,7 @@ class Cluster(Section):
     nginx_raise_ulimit: bool = Field(
         default=False, description="Raise nginx's limit of open files where a recipe does not say."
     )
-    visible_devices_env: str = Field(
+    visible_devices_env: VariableName = Field(
         default="CUDA_VISIBLE_DEVICES",
         description="Variable that tells a process which GPUs of the node are its own.",
     )
@@ -81,7 +87,7 @@ class Cluster(Section):
     default_mounts: Mounts = Field(
         default_factory=dict, description="Host path to path in every container of this cluster."
     )
-    default_bash_preamble: str | None = Field(
+    default_bash_preamble: Text | None = Field(
         default=None, description="Shell text run before every command in a container."
     )
     preflight: bool = Field(

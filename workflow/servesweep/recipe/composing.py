@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from servesweep.recipe.problems import KeyPath
+from servesweep.recipe.written import as_written
 
 # Aliases may repeat nodes; past these limits a file is an attack or an accident, not a recipe.
 MAX_NODES = 200_000
@@ -176,6 +177,8 @@ class _Builder:
         except ValueError:  # also Python's limit on the digits of an integer
             self.fault(node, path, f"{node.value[:40]!r} cannot be read as {node.tag.removeprefix(TAG)}")
             return None
+        if built.__class__ is int or built.__class__ is float:
+            built = as_written(built, node.value)
         if node.tag == INTEGER and (base := BASES.get(node.value[:2])):
             # A person who writes 0x4 where 1x4 may stand does not mean this number.
             text = f"YAML reads {node.value} as the {base} number {built}"

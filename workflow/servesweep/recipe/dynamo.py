@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from servesweep.recipe.not_yet import NotYet
 from servesweep.recipe.problems import listed
 from servesweep.recipe.section import Section, Words, fault
 
@@ -20,7 +21,11 @@ class DynamoSource(Section):
         default=None, description="Commit, tag or refs/pull/<n>/head; a branch moves and is refused."
     )
     sha: str | None = Field(default=None, description="The commit that rev stood for when it was resolved.")
-    patches: Words = Field(default=(), description="Cargo patches laid over the source; need git.")
+    patches: Words = Field(
+        default=(),
+        description="Cargo patches laid over the source; need git.",
+        json_schema_extra=NotYet("patching the source"),
+    )
     pypi: str | None = Field(default=None, description="Version of the release on the package index.")
     wheel: str | None = Field(default=None, description="Version, or file, of a wheel of the site's own.")
 
@@ -55,7 +60,9 @@ class DynamoSection(Section):
         default=None, description="What is installed; default: what the environment or the image holds."
     )
     top_of_tree: bool = Field(
-        default=False, description="Build the newest source; results then cannot be repeated."
+        default=False,
+        description="Build the newest source; results then cannot be repeated.",
+        json_schema_extra=NotYet("building Dynamo"),
     )
     request_plane: Literal["tcp", "nats", "http"] = Field(
         default="tcp", description="How requests reach workers."
@@ -76,6 +83,12 @@ class DynamoSection(Section):
         default=None, ge=1, description="Context length that the sidecar tells, tokens."
     )
     sidecar_args: Words = Field(default=(), description="Further arguments of the sidecar.")
+
+    @field_validator("source", mode="before")
+    @classmethod
+    def _nothing_left(cls, source: object) -> object:
+        # Of a source whose keys a variant has removed nothing is left.
+        return None if source == {} else source
 
     @property
     def needs_nats(self) -> bool:

@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from servesweep.recipe.belonging import belongs
 from servesweep.recipe.problems import KeyPath, listed, nearest, shown, similar
 from servesweep.recipe.section import NULL_IS_SAID, Choice
+from servesweep.recipe.written import text_of
 
 EXPECTED = {
     "string_type": "text",
@@ -78,7 +79,8 @@ def explain(model: type[BaseModel], detail: ErrorDetails, *, of_recipe: bool = F
     if kind in ("model_type", "model_attributes_type"):
         return f"expected {_form(model_at(model, detail['loc']))}, got {shown(value)}"
     if kind == "string_type" and isinstance(value, int | float) and not isinstance(value, bool):
-        return f'expected text, got the number {value}: write it in quotes, "{value}"'
+        text = text_of(value)
+        return f'expected text, got the number {text}: write it in quotes, "{text}"'
     if kind in EXPECTED:
         quotes = ": write it without quotes" if _quoted_number(kind, value) else ""
         return f"expected {EXPECTED[kind]}, got {shown(value)}{quotes}"

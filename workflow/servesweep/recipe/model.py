@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator
 
+from servesweep.recipe.not_yet import NotYet
 from servesweep.recipe.section import Section
 from servesweep.recipe.texts import Line
 
@@ -23,7 +24,9 @@ class ModelSection(Section):
         description="Name that the model is served under; default: the engine's argument, the directory's.",
     )
     stage_dir: Line | None = Field(
-        default=None, description="Directory on each node's own disk that the model is copied to first."
+        default=None,
+        description="Directory on each node's own disk that the model is copied to first.",
+        json_schema_extra=NotYet("copying a model of the hub", "hf:…"),
     )
 
     @field_validator("path")

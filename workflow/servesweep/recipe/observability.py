@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from servesweep.recipe.limits import A_DAY, A_WEEK
+from servesweep.recipe.not_yet import NotYet
 from servesweep.recipe.section import Section, fault
 from servesweep.recipe.texts import Line
 
@@ -35,8 +36,14 @@ class ObservabilitySection(Section):
     enabled: bool = Field(default=False, description="Turn the whole preset on.")
     enable_otel: bool = Field(default=False, description="Export traces by OpenTelemetry.")
     otel_endpoint: Line | None = Field(default=None, description="Where they are sent.")
-    tachometer: TachometerSection | None = Field(default=None, description="Scraping of metrics.")
-    nsys: dict[str, Any] = Field(default_factory=dict, description="Options of nsys in the preset.")
+    tachometer: TachometerSection | None = Field(
+        default=None, description="Scraping of metrics.", json_schema_extra=NotYet("scraping metrics")
+    )
+    nsys: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Options of nsys in the preset.",
+        json_schema_extra=NotYet("tracing every process"),
+    )
 
     @model_validator(mode="after")
     def _somewhere(self) -> ObservabilitySection:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
+from servesweep.recipe.not_yet import NotYet
 from servesweep.recipe.problems import listed
 from servesweep.recipe.section import Section, Words, fault
 
@@ -35,7 +36,9 @@ def _arguments(value: Any) -> Any:
 class ProfilingSection(Section):
     """Which profiler, and for each role when."""
 
-    type: Literal["none", "nsys", "nsys-time", "torch"] = Field(default="none", description="The profiler.")
+    type: Literal["none", "nsys", "nsys-time", "torch"] = Field(
+        default="none", description="The profiler.", json_schema_extra=NotYet("tracing the engines")
+    )
     extra_nsys_args: Annotated[Words, BeforeValidator(_arguments), TEXT_OR_LIST] = Field(
         default=(), description="Further arguments of nsys, as text or a list."
     )

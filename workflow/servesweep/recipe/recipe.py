@@ -17,6 +17,7 @@ from servesweep.recipe.identity import IdentitySection
 from servesweep.recipe.limits import MOST_NODES
 from servesweep.recipe.model import ModelSection
 from servesweep.recipe.mounts import Mounts, MountWords
+from servesweep.recipe.not_yet import NotYet
 from servesweep.recipe.observability import ObservabilitySection
 from servesweep.recipe.profiling import ProfilingSection
 from servesweep.recipe.resources import ResourcesSection
@@ -116,7 +117,11 @@ class Recipe(Section):
     )
     post_eval: PostEvalSection | None = Field(default=None, description="A command after the load.")
     output: OutputSection | None = Field(default=None, description="Where logs lie.")
-    reporting: ReportingSection | None = Field(default=None, description="Who is told about the run.")
+    reporting: ReportingSection | None = Field(
+        default=None,
+        description="Who is told about the run.",
+        json_schema_extra=NotYet("telling others about the run"),
+    )
     enable_config_dump: bool = Field(
         default=True, description="Let engines write their resolved configuration to the logs."
     )

@@ -22,6 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from servesweep.recipe.problems import shown
 from servesweep.recipe.texts import LineOrNothing, Text
+from servesweep.recipe.written import text_of
 
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -70,8 +71,10 @@ def _environment_value(value: Any) -> str:
         raise ValueError(f"programs read true and false in many spellings: write the text meant, {texts}")
     if value is None:
         raise ValueError('the variable has no value: write "" for empty text')
-    if isinstance(value, int | float | str):
-        return str(value)
+    if isinstance(value, int | float):
+        return text_of(value)
+    if isinstance(value, str):
+        return value
     raise ValueError(f"expected text, got {shown(value)}")
 
 
@@ -86,8 +89,9 @@ def _environment_name(value: Any) -> str:
 # What an editor may take for right; the validators above have the last word.
 TEXT_OR_NUMBER = WithJsonSchema({"type": ["string", "number"]})
 
+VariableName = Annotated[str, BeforeValidator(_environment_name)]
 Environment = dict[
-    Annotated[str, BeforeValidator(_environment_name)],
+    VariableName,
     Annotated[Text, BeforeValidator(_environment_value), TEXT_OR_NUMBER],
 ]
 
@@ -96,8 +100,10 @@ def _option_value(value: Any) -> str:
     """Accept the value of a Slurm option as people write it: text or a number."""
     if isinstance(value, bool) or value is None:
         raise ValueError('write "" for a flag without a value')
-    if isinstance(value, int | float | str):
-        return str(value)
+    if isinstance(value, int | float):
+        return text_of(value)
+    if isinstance(value, str):
+        return value
     raise ValueError(f"expected text, got {shown(value)}")
 
 

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from servesweep.recipe.dynamo import MOVING
 from servesweep.recipe.limits import A_WEEK, MOST_NODES
+from servesweep.recipe.not_yet import NotYet
 from servesweep.recipe.problems import shown
 from servesweep.recipe.section import Environment, Section, SlurmOptions, Words, fault
 from servesweep.recipe.texts import Line, Text
@@ -186,7 +187,11 @@ class ServiceSection(Section):
     cpus_per_task: int | None = Field(default=None, ge=1, description="CPUs of its step.")
     cpu_bind: str | None = Field(default=None, description="CPU binding of its step.")
     srun_options: SlurmOptions = Field(default_factory=dict, description="srun options of its step.")
-    source: ServiceSource | None = Field(default=None, description="Source that it is built from.")
+    source: ServiceSource | None = Field(
+        default=None,
+        description="Source that it is built from.",
+        json_schema_extra=NotYet("fetching and building a service"),
+    )
     build_command: Words = Field(default=(), description="Program and arguments that build it.")
     build_timeout_seconds: float = Field(
         default=1800, gt=0, le=A_WEEK, description="The longest build, seconds."

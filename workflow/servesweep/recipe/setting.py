@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from servesweep.recipe.source import parse_value
 
 OF_THE_FILE = ("base", "sweep")
+# `roles.agg.args.x=1,benchmark.isl=8`: recipes are separated by commas, and settings are not.
+SECOND = re.compile(r",\s*([a-z_]+(?:\.[\w-]+)+)=")
 FORM = "write key=value with a dotted key, as roles.decode.workers=4"
 
 
@@ -27,6 +30,11 @@ def set_value(data: dict[str, Any], assignment: str) -> dict[str, Any]:
         raise ValueError(
             f"{assignment!r} gives no value: write {key}='\"\"' for empty text,"
             f" or {key}=null to remove the key"
+        )
+    if second := SECOND.search(text):
+        raise ValueError(
+            f"{assignment!r} holds another setting, {second[1]!r}: between settings stands a space,"
+            " as in set='a.b=1 c.d=2', and each has a --set of its own"
         )
     return _changed(data, _steps(key), parse_value(text), key)
 

@@ -62,7 +62,7 @@ def load(path: Path | str) -> Document:
     except FileNotFoundError:
         raise _refuse(file, None, "there is no such file") from None
     except IsADirectoryError:
-        raise _refuse(file, None, "this is a directory, not a recipe file") from None
+        raise _refuse(file, None, "this is a directory, not a file") from None
     except OSError as error:
         raise _refuse(file, None, f"the file cannot be read: {error.strerror or error}") from None
     try:
@@ -101,8 +101,9 @@ def parse_value(text: str) -> Any:
         node = compose(text)
     except yaml.YAMLError:
         return text
-    if node is None or isinstance(node, yaml.MappingNode):
-        return text if node is not None else None
+    # What YAML takes for a comment was written on a command line to be said.
+    if node is None or isinstance(node, yaml.MappingNode) or node.end_mark.index < len(text.rstrip()):
+        return text
     built = construct(node)
     return text if built.faults else built.data
 

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from servesweep.recipe.located import Located, plain
-from servesweep.recipe.problems import KeyPath, Problem, RecipeError, dotted
+from servesweep.recipe.problems import KeyPath, Problem, RecipeError, dotted, nearest
 
 MAX_POINTS = 10_000
+# Keys of a benchmark in which its own placeholders are filled.
+OWN_PLACEHOLDERS = (["command"], ["args"], ["env"])
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
 
 
@@ -69,8 +71,9 @@ def _check(sweep: Located, body: Located, file: str) -> None:
         message = _parameter_fault(name, values)
         if message:
             problems.append(Problem(file, values.line, f"sweep.{name}", message))
-        elif name not in used:
-            problems += _unused(name, values, body, file)
+        else:
+            problems += _misused(name, values, body, file, used=name in used)
+    problems += _unknown(body, list(sweep.value), file)
     if problems:
         raise SweepError(problems, _sample(sweep, body))
     points = math.prod(len(values.value) for values in sweep.value.values())
@@ -91,16 +94,43 @@ def _parameter_fault(name: str, values: Located) -> str | None:
     return None
 
 
-def _unused(name: str, values: Located, body: Located, file: str) -> Iterator[Problem]:
+def _misused(name: str, values: Located, body: Located, file: str, *, used: bool) -> Iterator[Problem]:
     """Tell where a placeholder lacks its quotes, or that there is none."""
-    found = None
     for path, line in _bare(body, name, ()):
-        found = path
+        used = True
         message = f'{{{name}}} is read as a mapping; write it in quotes: "{{{name}}}"'
         yield Problem(file, line, dotted(path), message)
-    if found is None:
+    if not used:
         message = f'nothing uses this parameter; write "{{{name}}}" where its values belong'
         yield Problem(file, values.line, f"sweep.{name}", message)
+
+
+def _unknown(body: Located, names: list[str], file: str) -> Iterator[Problem]:
+    """Tell of values that are no parameter's, where nothing else would put a value in."""
+    for path, line, name in _whole(body, ()):
+        if name in names or not _templated(path):
+            continue
+        guess = nearest(name, names)
+        hint = f"did you mean {{{guess}}}?" if guess else f"there are: {', '.join(names)}"
+        yield Problem(file, line, dotted(path), f"there is no sweep parameter {name!r}; {hint}")
+
+
+def _templated(path: KeyPath) -> bool:
+    """Whether only the sweep fills placeholders here: commands, environments and paths have their own."""
+    first, *rest = map(str, path)
+    if first == "roles":
+        return bool({"args", "nodes", "workers", "gpus"} & set(rest[1:2]))
+    return first == "resources" or (first == "benchmark" and rest[:1] not in OWN_PLACEHOLDERS)
+
+
+def _whole(node: Located, path: KeyPath) -> Iterator[tuple[KeyPath, int, str]]:
+    """Yield the values that are a placeholder and nothing else."""
+    if isinstance(node.value, dict | list):
+        items = node.value.items() if isinstance(node.value, dict) else enumerate(node.value)
+        for key, item in items:
+            yield from _whole(item, (*path, key))
+    elif isinstance(node.value, str) and (found := PLACEHOLDER.fullmatch(node.value)):
+        yield path, node.line, found[1]
 
 
 def _sample(sweep: Located, body: Located) -> Located | None:

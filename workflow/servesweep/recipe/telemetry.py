@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
+from servesweep.recipe.not_yet import NotYet
 from servesweep.recipe.section import Section, Words, fault
 
 
@@ -18,7 +19,9 @@ class ExporterSection(Section):
 class TelemetrySection(Section):
     """Samples of every GPU's power, on one clock with the points."""
 
-    enabled: bool = Field(default=False, description="Whether power is sampled.")
+    enabled: bool = Field(
+        default=False, description="Whether power is sampled.", json_schema_extra=NotYet("sampling power")
+    )
     dcgm_exporter: ExporterSection | None = Field(default=None, description="The exporter on every node.")
     collect_interval_ms: int = Field(default=1000, ge=1, le=3000, description="Milliseconds between samples.")
     storage_subdir: str = Field(default="power", description="Directory below the logs.")

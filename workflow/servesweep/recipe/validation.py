@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from servesweep.recipe.explaining import allows_nothing, explain, model_in
-from servesweep.recipe.problems import KeyPath, Problem, RecipeError, in_order
+from servesweep.recipe.problems import KeyPath, Problem, RecipeError, in_order, nearest
 from servesweep.recipe.recipe import REPLICAS_ONLY, SCHEMA, Recipe
 from servesweep.recipe.variants import Variant
 
@@ -65,7 +65,11 @@ def read_section(model: type[M], data: Any, variant: Variant, prefix: KeyPath) -
     try:
         section = model.model_validate(data)
     except ValidationError as error:
-        for detail in error.errors(include_url=False):
+        details = error.errors(include_url=False)
+        unknown = [detail["loc"] for detail in details if detail["type"] == "extra_forbidden"]
+        for detail in details:
+            if detail["type"] == "missing" and _misspelt(detail["loc"], unknown):
+                continue
             at = _path(variant, prefix, detail)
             # Whatever else is said about a key without a value, or about what holds it, follows from that.
             if not any(at[: len(path)] == path or path[: len(at)] == at for path in empty):
@@ -74,6 +78,12 @@ def read_section(model: type[M], data: Any, variant: Variant, prefix: KeyPath) -
         if not problems:
             return section
     raise RecipeError(in_order(problems.values()))
+
+
+def _misspelt(missing: KeyPath, unknown: Iterable[KeyPath]) -> bool:
+    """Whether one of the unknown keys beside a missing one is probably it: then it is told alone."""
+    beside = (str(loc[-1]) for loc in unknown if loc[:-1] == missing[:-1])
+    return any(nearest(name, [str(missing[-1])]) for name in beside)
 
 
 def _empty_keys(model: type[BaseModel], data: Any) -> Iterator[KeyPath]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,13 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from servesweep.recipe.located import LinesOf, Located, locate, merge, plain
+from servesweep.recipe.naming import safe_name
 from servesweep.recipe.problems import KeyPath, Problem, RecipeError, dotted, nearest
 from servesweep.recipe.setting import set_value
 from servesweep.recipe.source import Document, nearest_line
 from servesweep.recipe.sweeping import SweepError, expand_sweep
 from servesweep.recipe.zipping import ZipError, zip_slices
 
-__all__ = ["Variant", "expand", "select", "set_value"]
+__all__ = ["Variant", "expand", "set_value"]
 
 MAX_SUFFIX = 100
 
@@ -60,43 +59,17 @@ def expand(document: Document) -> list[Variant]:
     Raises:
         RecipeError: for a base that is no mapping, and for variants without a base.
     """
-    everything = _variants(document)
+    everything = variants_of(document)
+    return distinct(run_by_itself(everything), document)
+
+
+def run_by_itself(everything: list[Variant]) -> list[Variant]:
+    """Those that run where none is chosen: not the base where others stand beside it."""
     chosen = [variant for variant in everything if variant.origin != "base"]
-    return _distinct(chosen if any(variant.data for variant in chosen) else everything, document)
+    return chosen if any(variant.data for variant in chosen) else everything
 
 
-def select(document: Document, selector: str) -> list[Variant]:
-    """Choose variants by `base`, `override_x`, `zip_override_x`, `zip_override_x[N]` or a glob of these.
-
-    A glob never means the base. Blocks that cannot be built come along, as they do from `expand`.
-
-    Raises:
-        RecipeError: when nothing matches; the sentence lists what there is. Also as `expand`.
-    """
-    everything = _variants(document)
-    matching = [variant for variant in everything if variant.origin and _matches(variant.origin, selector)]
-    if matching:
-        return _distinct([one for one in everything if one in matching or not one.data], document)
-    origins = list(dict.fromkeys(variant.origin for variant in everything if variant.origin))
-    if not origins:
-        message = f"there is no variant {selector!r}: this recipe has no base and overrides"
-    else:
-        message = f"there is no variant {selector!r}; there are: {', '.join(origins)}"
-    raise RecipeError([Problem(document.path, None, "", message)])
-
-
-def _matches(origin: str, selector: str) -> bool:
-    whole = _block(origin)
-    if selector in (origin, whole):
-        return True
-    if origin == "base" or not re.search(r"[*?]", selector):
-        return False
-    # Only * and ? are wild: [N] is an index here, not a set of characters.
-    pattern = selector.replace("[", "[[]")
-    return fnmatch.fnmatchcase(origin, pattern) or fnmatch.fnmatchcase(whole, pattern)
-
-
-def _variants(document: Document) -> list[Variant]:
+def variants_of(document: Document) -> list[Variant]:
     """Every variant, the base included, in order; first the blocks that cannot be read."""
     found = [_unbuilt(key, [problem], document) for key, problem in _strangers(document)]
     if "base" not in document.data and "sweep" not in document.data:
@@ -143,7 +116,7 @@ def _unbuilt(key: str, problems: Iterable[Problem], document: Document) -> Varia
     return Variant(None, {}, {}, origin=key, path=document.path, faults=tuple(problems))
 
 
-def _block(origin: str) -> str:
+def block_of(origin: str) -> str:
     """Top-level key of an origin: `zip_override_x[2]` stands in `zip_override_x`."""
     return re.sub(r"\[\d+\]\Z", "", origin)
 
@@ -215,7 +188,7 @@ def _swept(
         suffix = "_".join(part for part in (label, point) if part)
         variants.append(
             Variant(
-                suffix=_slug(suffix) if suffix else None,
+                suffix=safe_name(suffix, MAX_SUFFIX) if suffix else None,
                 data={
                     key: shared[id(item)] if id(item) in shared else plain(item)
                     for key, item in expanded.value.items()
@@ -238,15 +211,7 @@ def _points(recipe: Located, file: str) -> tuple[list[tuple[str, Located]], tupl
         return [("", error.sample or Located({}, recipe.line))], error.problems
 
 
-def _slug(text: str) -> str:
-    """Make a label safe in file names; a very long one is cut and ends in a digest, so it stays unique."""
-    slug = re.sub(r"[^A-Za-z0-9._+-]+", "-", text)
-    if len(slug) > MAX_SUFFIX:
-        slug = f"{slug[: MAX_SUFFIX - 9]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    return slug
-
-
-def _distinct(variants: list[Variant], document: Document) -> list[Variant]:
+def distinct(variants: list[Variant], document: Document) -> list[Variant]:
     """Keep one of equal variants, with a note; different variants of one suffix are at fault."""
     if len(variants) == 1:
         return variants
@@ -265,7 +230,7 @@ def _distinct(variants: list[Variant], document: Document) -> list[Variant]:
         if other := owners.get(variant.suffix):
             first_origin, origin = other.origin or "sweep", variant.origin or "sweep"
             message = f"both {first_origin} and {origin} give the suffix {variant.suffix}; rename one"
-            kept[identity] = replace(variant, faults=(document.problem((_block(origin),), message),))
+            kept[identity] = replace(variant, faults=(document.problem((block_of(origin),), message),))
         owners.setdefault(variant.suffix, variant)
     return [*faulty, *kept.values()]
 
@@ -273,7 +238,7 @@ def _distinct(variants: list[Variant], document: Document) -> list[Variant]:
 def _identity(variant: Variant, document: Document) -> str:
     """What makes a variant another one: its data, where a name counts only when it was given for it."""
     data = dict(variant.data)
-    block = document.data.get(_block(variant.origin or ""))
+    block = document.data.get(block_of(variant.origin or ""))
     if not (isinstance(block, dict) and block.get("name") is not None):
         data.pop("name", None)
     return json.dumps(data, sort_keys=True)

@@ -1,0 +1,196 @@
+"""Which values are secrets, and how they leave and come back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servesweep.recipe.hidden_text import hidden_text
+from servesweep.recipe.secret_names import is_secret_name, variables_in
+from servesweep.recipe.secrets import hidden, is_secret_setting, revealed, secrets_in
+from servesweep.recipe.source import load, parse
+
+DATA: dict[str, Any] = {
+    "environment": {"HF_TOKEN": "hf_abcdef", "TOKENIZERS_PARALLELISM": "false", "MINE": "${HF_TOKEN}"},
+    "roles": {"agg": {"args": {"api-key": "sk-111111", "max-num-batched-tokens": 8192}}},
+    "services": [{"command": ["server", "--api-key", "sk-222222", "--port", "80"]}],
+    "framework_args": "--model m --api-key sk-333333 --tp 8",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["HF_TOKEN", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "MY_CREDENTIALS", "BASIC_AUTH",
+     "--api-key", "apiKey", "Authorization", "auth_token", "NGC_CLI_API_KEY", "hf_token"],
+)  # fmt: skip
+def test_names_of_secrets(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["max-num-batched-tokens", "skip-tokenizer-init", "TOKENIZERS_PARALLELISM", "custom_tokenizer",
+     "token_env", "ssl-keyfile", "SSH_KEY_PATH", "author", "tokenizer-mode", "keyword",
+     "SGLANG_MAX_TOKENS_PER_RANK", "decode-token-threshold", "model"],
+)  # fmt: skip
+def test_names_of_other_things(name: str) -> None:
+    assert not is_secret_name(name)
+
+
+def test_a_secret_leaves_its_variable_s_name_behind() -> None:
+    assert hidden(DATA) == {
+        "environment": {"HF_TOKEN": "${HF_TOKEN}", "TOKENIZERS_PARALLELISM": "false", "MINE": "${HF_TOKEN}"},
+        "roles": {"agg": {"args": {"api-key": "${API_KEY}", "max-num-batched-tokens": 8192}}},
+        "services": [{"command": ["server", "--api-key", "${API_KEY}", "--port", "80"]}],
+        "framework_args": "--model m --api-key ${API_KEY} --tp 8",
+    }
+    assert hidden(hidden(DATA)) == hidden(DATA)
+
+
+def test_without_a_secret_the_data_is_the_same_object() -> None:
+    data = {"roles": {"agg": {"args": {"max-tokens": 5, "seed": [1, 2]}}}, "text": "a key to success"}
+    assert hidden(data) is data
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("export A_TOKEN=tok1; run", "export A_TOKEN=${A_TOKEN}; run"),
+        ("login --password 'p w' -v", "login --password '${PASSWORD}' -v"),
+        ('curl -H "Authorization: Bearer abcd" http://h/x', 'curl -H "Authorization: Bearer ${AUTHORIZATION}" http://h/x'),
+        ("http://h/?api_key=zz9&n=1", "http://h/?api_key=${API_KEY}&n=1"),
+        ('{"api_key": "sk-4", "kv": 3}', '{"api_key": "${API_KEY}", "kv": 3}'),
+        ("--token $(cat /run/token)", "--token $(cat /run/token)"),
+        ("--api-key $MINE", "--api-key $MINE"),
+        ("--api-key --verbose", "--api-key --verbose"),
+        ("--use-auth true --max-token 4096", "--use-auth true --max-token 4096"),
+    ],
+)  # fmt: skip
+def test_secrets_within_a_text(text: str, expected: str) -> None:
+    assert hidden({"args": text}) == {"args": expected}
+
+
+def test_numbers_and_switches_are_secrets_only_where_they_may_be_passwords() -> None:
+    data = {
+        "DB_PASSWORD": "12345678",
+        "VLLM_X_TOKEN": "99999999",
+        "USE_AUTH": "true",
+        "A_KEY": 7,
+        "B_KEY": 7654321,
+    }
+    assert hidden(data) == {**data, "DB_PASSWORD": "${DB_PASSWORD}", "B_KEY": "${B_KEY}"}
+
+
+def test_an_ordinary_word_is_hidden_where_it_is_a_secret_and_nowhere_else() -> None:
+    data = {"engine": "simulator", "args": {"api-key": "simulator"}}
+    assert hidden(data) == {"engine": "simulator", "args": {"api-key": "${API_KEY}"}}
+
+
+def test_a_value_repeated_under_another_name_is_hidden_there_too() -> None:
+    assert hidden({"A": "hf_abcdef", "HF_TOKEN": "hf_abcdef"}) == {
+        "A": "${HF_TOKEN}",
+        "HF_TOKEN": "${HF_TOKEN}",
+    }
+
+
+def test_what_is_written_out_comes_back_from_the_recipe_and_the_rest_from_the_environment() -> None:
+    found = revealed(hidden(DATA), DATA, {"HF_TOKEN": "hf_of_the_shell"})
+    assert found.data == {**DATA, "environment": {**DATA["environment"], "MINE": "${HF_TOKEN}"}}
+    assert set(found.values) == {"hf_abcdef", "sk-111111", "sk-222222", "sk-333333"}
+    assert found.missing == ()
+
+
+def test_two_secrets_of_one_name_are_told_apart_by_their_places() -> None:
+    data = {"prefill": {"api-key": "sk-aaaaaa"}, "decode": {"api-key": "sk-bbbbbb"}}
+    assert revealed(hidden(data), data, {}).data == data
+
+
+def test_of_a_recipe_that_has_changed_since_the_secrets_alone_are_taken() -> None:
+    now = {**DATA, "environment": {**DATA["environment"], "HF_TOKEN": "hf_rotated", "NEW": "x"}}
+    found = revealed(hidden(DATA), now, {})
+    assert found.data["environment"]["HF_TOKEN"] == "hf_rotated"
+    assert "NEW" not in found.data["environment"]
+
+
+def test_without_the_recipe_the_environment_is_asked_and_what_it_lacks_is_told() -> None:
+    found = revealed(hidden(DATA), None, {"HF_TOKEN": "hf_of_the_shell"})
+    assert found.data["environment"]["HF_TOKEN"] == "hf_of_the_shell"
+    assert [".".join(map(str, secret.path)) for secret in found.missing] == [
+        "roles.agg.args.api-key", "services.0.command.2", "framework_args",
+    ]  # fmt: skip
+
+
+def test_no_shipped_recipe_has_a_value_that_is_taken_for_a_secret() -> None:
+    repository = Path(__file__).resolve().parents[3]
+    files = sorted((repository / "config").rglob("*.yaml"))
+    assert len(files) > 10
+    assert [(str(file), secret) for file in files for secret in secrets_in(load(file).data)] == []
+
+
+def test_a_shell_has_its_own_way_with_variables() -> None:
+    assert revealed({"pre_launch": ["export A_TOKEN=${A_TOKEN}"]}, None, {}).missing == ()
+
+
+def test_settings_that_have_a_secret_in_them() -> None:
+    assert is_secret_setting("roles.agg.env.HF_TOKEN=hf_x")
+    assert is_secret_setting('framework_args="--api-key sk-1"')
+    assert not is_secret_setting("roles.agg.env.HF_TOKEN=${HF_TOKEN}")
+    assert not is_secret_setting("roles.agg.args.max-tokens=512")
+    assert not is_secret_setting("roles.agg.env.HF_TOKEN=null")
+
+
+def test_secrets_of_a_process_are_not_its_paths() -> None:
+    environment = {"HF_TOKEN": "hf_abcdef", "SSH_AUTH_SOCK": "/tmp/agent.1", "PATH": "/bin", "A_KEY": "short"}
+    assert variables_in(environment) == {"HF_TOKEN": "hf_abcdef"}
+
+
+RECIPE = '''\
+# HF_TOKEN: hf_comment must go, and this must stay
+environment: {HF_TOKEN: hf_abcdef, TOKENIZERS_PARALLELISM: "false"}  # of the group
+mine: &shared sk-shared   # kept
+roles:
+  agg:
+    env:
+      MY_KEY: *shared
+      OTHER_SECRET: "p\\"w with"
+    args: {api-key: sk-111111, max-num-batched-tokens: 8192}
+pre_launch: |
+  export A_TOKEN=tok1234
+  echo ready
+'''  # fmt: skip
+HIDDEN = '''\
+# HF_TOKEN: ${HF_TOKEN} must go, and this must stay
+environment: {HF_TOKEN: "${HF_TOKEN}", TOKENIZERS_PARALLELISM: "false"}  # of the group
+mine: &shared "${MY_KEY}"   # kept
+roles:
+  agg:
+    env:
+      MY_KEY: *shared
+      OTHER_SECRET: "${OTHER_SECRET}"
+    args: {api-key: "${API_KEY}", max-num-batched-tokens: 8192}
+pre_launch: |
+  export A_TOKEN=${A_TOKEN}
+  echo ready
+'''  # fmt: skip
+
+
+def test_a_file_s_text_stays_as_it_is_but_for_its_secrets() -> None:
+    assert hidden_text(RECIPE) == HIDDEN
+    assert hidden_text(HIDDEN) == HIDDEN
+
+
+def test_text_and_data_are_hidden_alike() -> None:
+    assert parse(HIDDEN, "x").data == hidden(parse(RECIPE, "x").data)
+
+
+def test_a_lock_is_left_as_it_is() -> None:
+    text = "schema: 2\nlock:\n  env: {HF_TOKEN: '***REDACTED***', A_KEY: found}\n"
+    assert hidden_text(text) == text
+
+
+def test_every_place_is_told() -> None:
+    assert [(secret.variable, secret.reference) for secret in secrets_in(DATA)] == [
+        ("HF_TOKEN", None), ("API_KEY", None), ("API_KEY", None), ("API_KEY", None),
+    ]  # fmt: skip

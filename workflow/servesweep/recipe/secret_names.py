@@ -1,0 +1,87 @@
+"""Which names make a value a secret, and which values there are none all the same.
+
+The words are those by which srt-slurm redacts (https://github.com/NVIDIA/srt-slurm, `fingerprint.py`); names
+that only count tokens, or tell where a secret is kept, are none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+REDACTED = "***REDACTED***"
+WORDS = ("token", "key", "secret", "passw", "credential", "auth")
+WORD = re.compile("|".join(WORDS), re.IGNORECASE)
+NAME = re.compile(r"[\w.-]+")
+INNOCENT = re.compile(r"tokens|tokeni[sz]\w*|keywords?|keyboards?|author(?!i[sz])\w*", re.IGNORECASE)
+ABOUT = re.compile(
+    r"(?:^|[_-])(?:env|dir|mode|type|method|name|len|length|size|count|limit|budget|ratio|threshold|header)$"
+    r"|(?:file|path)$",
+    re.IGNORECASE,
+)
+NO_SECRET = re.compile(r"true|false|yes|no|on|off|none|null|auto|default|", re.IGNORECASE)
+NUMBER = re.compile(r"[-+]?[0-9][0-9_.]*(?:e[-+]?[0-9]+)?", re.IGNORECASE)
+SHORT_NUMBER = 6
+LONG_ENOUGH = 8
+
+
+# The same few names stand in all recipes.
+@lru_cache(maxsize=10_000)
+def is_secret_name(name: str) -> bool:
+    """Whether a value under this name is to be kept out of files."""
+    if WORD.search(name) is None or ABOUT.search(name):
+        return False
+    return WORD.search(INNOCENT.sub("", name)) is not None
+
+
+def is_distinct(value: str) -> bool:
+    """Whether a value cannot be an ordinary word: an `api-key: simulator` must not hide the engine's name."""
+    return len(value) >= LONG_ENOUGH and not value.isalpha()
+
+
+def may_hold_secrets(text: str) -> bool:
+    """A quick look: whether a text has any word in it that could be a secret's name."""
+    low = text.lower()
+    return any(
+        any(map(is_secret_name, NAME.findall(line))) for word in WORDS for line in _lines_with(low, word)
+    )
+
+
+def _lines_with(text: str, word: str) -> Iterator[str]:
+    """The lines that hold a word; that nearly all of them do not is found out by the fastest search."""
+    at = text.find(word)
+    while at >= 0:
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        yield text[text.rfind("\n", 0, at) + 1 : end]
+        at = text.find(word, end)
+
+
+def variable_of(name: str) -> str:
+    """The environment variable for a name: itself, or a flag in capitals."""
+    return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_").upper()
+
+
+def is_secret_value(name: str, value: Any) -> bool:
+    """Whether the value as a whole is a secret, or refers to one."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return False
+    text = str(value).strip()
+    if NO_SECRET.fullmatch(text) or text == REDACTED:
+        return False
+    counts = "token" in name.lower() or len(text) < SHORT_NUMBER
+    return not (counts and NUMBER.fullmatch(text))
+
+
+def variables_in(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a process that are secrets, and long enough to be told from other text."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if is_secret_name(name)
+        and len(value) >= 8
+        and not value.startswith("/")
+        and is_secret_value(name, value)
+    }
