@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from servesweep.migration.command import migrate
+from servesweep.plan.migrate_command import migrate
 
 V1 = "name: x\nresources:\n  gpus_per_node: 8\n  agg_workers: 1\nbenchmark:\n  type: gpqa\n  isl: 1\n"
 V2 = (

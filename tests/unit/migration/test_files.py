@@ -156,7 +156,10 @@ dynamo: {install: false}
         (V1 + "\0", "r.yaml: not valid YAML"),
         ("kind: Pod\nspec: {}\n", "r.yaml: this is no recipe: it has none of model"),
         ("# nothing\n", "r.yaml: this is no recipe: the file is not a mapping"),
-        ("default_account: a\nmodel_paths: {}\n", "r.yaml: this is no recipe"),
+        (
+            "default_account: a\nmodel_paths: {}\n",
+            "r.yaml: this is a cluster file, and no recipe: it is used as it is",
+        ),
         ("resources: [1]\nmodel: m\n", "r.yaml:1: resources: expected a mapping of `key: value`, got a list"),
         ("resources:\n  agg_nodes: two\n", "r.yaml:2: resources.agg_nodes: expected a number, got 'two'"),
         ("resources:\n  agg_nodes: [1, 2]\n", "r.yaml:2: resources.agg_nodes: expected a number, got a list"),

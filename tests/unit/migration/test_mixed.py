@@ -340,11 +340,18 @@ def test_a_mixed_file_is_read_as_migrated_with_the_lines_it_has() -> None:
         assert written[document.line(path) - 1].strip() == line, path
 
 
+@pytest.mark.parametrize("schema", ["", "schema: 1\n"])
+def test_a_recipe_of_v1_is_told_as_that_and_nothing_else(schema: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        in_v2_words(parse(f"{schema}name: x\nbackend: {{type: sglang}}\n", "r.yaml"))
+    (problem,) = caught.value.problems
+    assert problem.message == "this is a recipe of v1: `servesweep migrate r.yaml` writes it as schema 2"
+
+
 @pytest.mark.parametrize(
     "text",
     [
         pytest.param(CLEAN, id="v2"),
-        pytest.param("name: x\nbackend: {type: sglang}\n", id="no schema: v1 is migrated by hand"),
         pytest.param(CLEAN + "infra: {etcd_nats_dedicated_node: true}\n", id="a mistake beside an engine"),
         pytest.param(HEAD + "replicas: 2\nresources: {agg_nodes: 2}\n", id="a mistake beside replicas"),
     ],

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from servesweep.migration.entries import Block, Entry
+from servesweep.migration.remarks import ATTENTION
 from servesweep.migration.scope import Scope, get
+from servesweep.recipe.sweeping import PLACEHOLDER
 
 
 def settle_place(scope: Scope, section: str, where: str, dedicated: str) -> None:
     """Write `placement.node` of the frontend or the benchmark's client."""
     places = [
-        "dedicated" if get(old, section, dedicated) else get(old, section, where) or "head"
+        "dedicated" if _is_on(get(old, section, dedicated)) else get(old, section, where) or "head"
         for old in scope.old
     ]
     block = scope.section(section)
+    own = block.get(dedicated) if block else None
+    if block and own and swept(own.value):
+        sentence = f"{section}.{own.shown()} is left out: let the sweep choose {section}.placement.node"
+        block.drop(own, scope.say(sentence, ATTENTION, f"{section}.{dedicated}", origin=own.line))
     said = block is not None and block.get("placement") is not None
     spots = [entry for key in (where, dedicated) if block and (entry := block.get(key))]
     if block and spots and block.get("placement") is None:
@@ -31,6 +37,15 @@ def settle_place(scope: Scope, section: str, where: str, dedicated: str) -> None
     made_here = block.get("placement") if block else None
     if block and made_here and made_here.block is not None and not made_here.block.entries:
         fold(block, "placement")
+
+
+def swept(value: object) -> bool:
+    """Whether a sweep puts the value in."""
+    return isinstance(value, str) and PLACEHOLDER.fullmatch(value) is not None
+
+
+def _is_on(value: object) -> bool:
+    return bool(value) and not swept(value)
 
 
 def fold(block: Block, key: str) -> None:

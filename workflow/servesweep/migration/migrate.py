@@ -23,10 +23,17 @@ from servesweep.migration.topology import migrate_topology, settle_roles
 from servesweep.migration.unknown import comment_out_unknown
 from servesweep.migration.v1_keys import v1_keys
 from servesweep.migration.yaml11 import spell_out
+from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import Problem, RecipeError
+from servesweep.recipe.recipe import Recipe
 
 SCHEMA = 2
 SIGNS = ("model", "resources", "backend", "benchmark", "roles", "engine")
+OF_A_CLUSTER = Cluster.model_fields.keys() - Recipe.model_fields.keys()
+CLUSTER_FILE = (
+    "this is a cluster file, and no recipe: it is used as it is, by --cluster, once it says"
+    " `container_runtime: pyxis` (without, nothing runs in containers); `launcher: slurm` is the default"
+)
 # Sections whose nulls said "the default" in v1; v2 refuses them.
 SPARE_NULLS = (
     "slurm", "resources", "frontend", "dynamo", "benchmark", "infra", "health_check", "output", "profiling",
@@ -134,6 +141,8 @@ def _version(root: Block, name: str) -> int:
     data = root.data()
     recipe: Data = data["base"] if isinstance(data.get("base"), dict) else data
     if entry is None and not any(key in recipe for key in SIGNS):
+        if data.keys() & OF_A_CLUSTER:
+            raise refusal(name, CLUSTER_FILE)
         raise refusal(name, f"this is no recipe: it has none of {', '.join(SIGNS[:4])}")
     if entry is None and not any(key in recipe for key in ("resources", "backend")) and _modern(recipe):
         raise refusal(name, "roles without schema: 2; add `schema: 2`", None, "schema")

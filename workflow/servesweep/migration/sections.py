@@ -5,13 +5,15 @@ from __future__ import annotations
 from servesweep.migration import v1
 from servesweep.migration.benchmarks import migrate_benchmark
 from servesweep.migration.entries import Entry, opened
-from servesweep.migration.folding import fold, settle_place, tidy
+from servesweep.migration.folding import fold, settle_place, swept, tidy
+from servesweep.migration.remarks import ATTENTION
 from servesweep.migration.scope import ABSENT, Data, Scope, get, rewrite
 
 # With `schema: 2` the word has two meanings, and the other words of the file decide.
 ROUTER = (
     "sglang is the router here, as in v1, whose keys this file has; in v2 it is one worker without a router"
 )
+SWEPT_ROUTER = "the sweep chooses the frontend, and its words are v1's: write sglang-router there for sglang"
 RETIRED = ("scrape_metrics", "scrape_interval_seconds", "scrape_output", "build_dashboard")
 
 
@@ -32,6 +34,8 @@ def _frontend(scope: Scope) -> None:
     if frontend is not None:
         kind = frontend.get("type")
         named = kind.value if kind and isinstance(kind.value, list) else [kind.value if kind else None]
+        if kind is not None and any(map(swept, named)) and scope.speaks_v1:
+            kind.note(scope.say(SWEPT_ROUTER, ATTENTION, "frontend.type"))
         if kind is not None and "sglang" in named and scope.speaks_v1:
             if scope.modern:
                 kind.note(scope.say(ROUTER))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from servesweep.migration import v1
 from servesweep.migration.entries import NOTE, Entry, made, one_line
+from servesweep.migration.folding import swept
+from servesweep.migration.remarks import ATTENTION
 from servesweep.migration.scope import ABSENT, Data, Scope, get
 
 
@@ -36,6 +38,10 @@ def _fold_infra(scope: Scope, infra: Entry, alone: bool) -> None:
     for key, value in data.items() if isinstance(data, dict) else ():
         shown = one_line(value)
         why = "v2 has no place for it"
+        if key == "etcd_nats_dedicated_node" and swept(value):
+            sentence = f"infra.{key}: {shown} is left out: a sweep cannot choose it; they are on head"
+            lead.append(NOTE + scope.say(sentence, ATTENTION, f"infra.{key}", origin=infra.line))
+            continue
         if key in ("etcd_nats_dedicated_node", "nats_max_payload_mb"):
             if not (unused and value):
                 continue

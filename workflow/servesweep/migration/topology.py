@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from servesweep.migration import v1
 from servesweep.migration.entries import Block
+from servesweep.migration.folding import swept
 from servesweep.migration.joining import move_to_role
 from servesweep.migration.remarks import ATTENTION
 from servesweep.migration.scope import ABSENT, Scope, get, rewrite
+
+SWEPT_NODES = "the sweep chooses the nodes of decode: its 0, if it has one, is `colocate` in v2"
 
 
 def migrate_topology(scope: Scope) -> None:
@@ -48,6 +51,8 @@ def _move(scope: Scope, resources: Block, role: str) -> None:
             continue
         if role == "decode" and new == "nodes":
             rewrite(entry, _colocated)
+            if swept(entry.value):
+                entry.note(scope.say(SWEPT_NODES, ATTENTION, "resources.decode_nodes"))
         move_to_role(scope, resources, entry, role, new)
 
 

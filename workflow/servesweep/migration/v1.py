@@ -97,7 +97,7 @@ def modern(data: Data) -> bool:
 
 def dedicated_infra(data: Data) -> bool:
     """Whether etcd and nats had a node of their own; only Dynamo uses them."""
-    return frontend(data) == "dynamo" and bool(get(data, "infra", "etcd_nats_dedicated_node"))
+    return frontend(data) == "dynamo" and get(data, "infra", "etcd_nats_dedicated_node") is True
 
 
 def observed(data: Data) -> bool:

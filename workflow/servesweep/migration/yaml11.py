@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import yaml
 
 from servesweep.migration.reading import Loader
+from servesweep.recipe.composing import STR, plain_tag
 
 PLAIN_BOOL = ("true", "false")
 
@@ -47,6 +48,9 @@ def _spelling(node: yaml.ScalarNode, key: str) -> str | None:
     kind, text = node.tag.rpartition(":")[2], node.value
     if kind == "bool" and text.lower() not in PLAIN_BOOL:
         return str(yaml.load(text, Loader=Loader)).lower()
+    if kind == "str" and plain_tag(text) != STR:
+        # `1e5`, `09` and `0o17` are text in 1.1 and numbers in 1.2.
+        return f'"{text}"'
     octal = text.lstrip("+-").startswith("0") and len(text.lstrip("+-")) > 1
     if kind == "int" and key != "time_limit" and (octal or ":" in text or "_" in text):
         return str(yaml.load(text, Loader=Loader))

@@ -1,10 +1,9 @@
-"""`servesweep migrate`: files and directories of v1 recipes."""
+"""Files and directories of v1 recipes, each read, migrated and written in one piece."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,27 +17,17 @@ from servesweep.recipe.problems import Problem, RecipeError
 SUFFIXES = (".yaml", ".yml")
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE|DIR...")
-@click.option("--in-place", is_flag=True, help="Write each file where it is.")
-@click.option(
-    "--output", type=click.Path(path_type=Path, file_okay=False), help="Write below this directory."
-)
-def migrate(paths: tuple[Path, ...], in_place: bool, output: Path | None) -> None:
-    """Rewrite v1 recipes as schema 2, keeping comments and order; one file alone goes to the terminal.
+def migrate_files(paths: tuple[Path, ...], *, in_place: bool, output: Path | None) -> tuple[list[Path], bool]:
+    """Migrate them in place, into a directory, or to the terminal.
 
-    Of a directory every *.yaml and *.yml is rewritten; of several the output has a directory each. What v2
-    has no place for is a comment in the file, and a note on the terminal; the notes that need a decision come
-    last, then the count. A file that is no recipe, or cannot be read or written, is named and stays as it is;
-    the others are written, and the exit code is 1.
+    Returns:
+        the files that were written, or are as they were to be, and whether none was refused.
     """
-    if in_place and output is not None:
-        raise click.UsageError("say --in-place or --output, not both")
     to_terminal = not in_place and output is None
-    if to_terminal and (len(paths) > 1 or paths[0].is_dir()):
-        raise click.UsageError("for several files say --in-place or --output DIR")
     account = Account()
+    # Of files that were refused too: another may not take their place.
     written: set[Path] = set()
+    good: list[Path] = []
     for path in paths:
         if path.is_dir() and not any(_files((path,))):
             account.refuse(_refusal(path, f"the directory holds no {' or '.join(SUFFIXES)} file"))
@@ -49,14 +38,14 @@ def migrate(paths: tuple[Path, ...], in_place: bool, output: Path | None) -> Non
                 raise _refusal(source, f"another file was written to {target} already")
             migrated, changed = _migrate_file(source, target)
             account.add(source, target, migrated, changed=changed)
+            good += [target] if target is not None else []
         except RecipeError as error:
             account.refuse(error)
         if target is not None:
             written.add(target)
     for line in account.told(count=not to_terminal):
         click.echo(line, err=True)
-    if account.refused:
-        sys.exit(1)
+    return good, not account.refused
 
 
 def _files(paths: tuple[Path, ...]) -> Iterator[tuple[Path, Path]]:
