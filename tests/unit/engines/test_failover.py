@@ -126,3 +126,15 @@ def test_what_does_not_go_together_is_refused(workers: Workers, args: str, more:
             f"engine: {{type: vllm, failover: {{}}}}\nroles: {{agg: {{nodes: 1, args: {{{args}}}}}}}\n{more}"
         )
     assert fault in str(caught.value)
+
+
+@pytest.mark.parametrize("port", ["abc", "[1, 2]", "true", "65500", "-5"])
+def test_a_port_of_the_ranks_leaves_room_for_those_that_stand_by(
+    plan: Callable[..., Plan], port: str
+) -> None:
+    text = (
+        "engine: {type: vllm, failover: {shared_dir: /shm, shadow_engines: 2}}\n"
+        f"roles: {{agg: {{nodes: 2, workers: 1, args: {{tensor-parallel-size: 16, master-port: {port}}}}}}}\n"
+    )
+    with pytest.raises(RecipeError, match=r"roles.agg.args.master-port: expected a port from 1 to \d+, got"):
+        plan(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -47,7 +48,7 @@ def instance() -> Callable[..., Instance]:
     def made(
         node: str = "n0", *, nodes: tuple[str, ...] = (), worker: bool = False, logs: str | None = None
     ) -> Instance:
-        deployment = DEPLOYMENT.model_copy(update={"log_mount": logs})
+        deployment = replace(DEPLOYMENT, log_mount=logs)
         on = nodes or (node,)
         return Instance(deployment, "thing", node, on.index(node), on, "workers", WORKER if worker else None)
 

@@ -53,7 +53,7 @@ def test_a_colocated_layout_that_does_not_fit() -> None:
     assert str(caught.value) == (
         "2 prefill x 3 GPUs and 1 decode x 4 GPUs do not fit on 1 node of 8 GPUs:"
         " decode worker 0 finds no place, 2 nodes are needed"
-        " (colocated decode workers get what is free after the last prefill worker)"
+        " (colocated decode workers get the GPUs that prefill leaves free on a node)"
     )
 
 
@@ -165,3 +165,19 @@ def test_notes_about_idle_nodes_and_roles_beyond_their_own() -> None:
     )
     exact = [RoleShape("prefill", 1, 1, 8), RoleShape("decode", 1, 2, 4)]
     assert layout_notes(exact, pack(exact, NODES[:2], 8), NODES[:2]) == ()
+
+
+@pytest.mark.parametrize(
+    ("spread", "prefill", "decode"),
+    [
+        (False, (2, 6), [("n0", (6, 7)), ("n1", (6, 7))]),
+        (True, (2, 4), [("n0", (4, 5)), ("n1", (4, 5))]),
+    ],
+)
+def test_colocated_decode_takes_what_prefill_leaves_free_on_any_of_its_nodes(
+    spread: bool, prefill: tuple[int, int], decode: list[tuple[str, tuple[int, ...]]]
+) -> None:
+    workers, gpus = prefill
+    roles = [RoleShape("prefill", 2, workers, gpus), RoleShape("decode", "colocate", 2, 2)]
+    placed = pack(roles, ["n0", "n1"], 8, spread=spread)
+    assert [(p.node, p.gpus) for w in placed if w.mode == "decode" for p in w.places] == decode

@@ -1,7 +1,8 @@
 import pytest
 
 from servesweep.topology.packing import PackingError, pack
-from servesweep.topology.ports import REPLICA_HTTP, WORKER_HTTP, PortBlock, PortBook, PortError
+from servesweep.topology.port_book import PortBook
+from servesweep.topology.ports import REPLICA_HTTP, WORKER_HTTP, PortBlock, PortError
 from servesweep.topology.processes import Parallelism, processes
 from servesweep.topology.shapes import ProcessPlace, RoleShape, WorkerPlace
 

@@ -86,7 +86,8 @@ def _transfer(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment)
     for one in argument(worker.args, EXTRA) or []:
         if one.get("kv_connector") == "lmcache_mp":
             # The server of this job on the worker's own node, unless another is named.
-            told = {"lmcache.mp.port": LMCACHE_SERVER, **one.get("kv_connector_extra_config", {})}
+            port = deployment.port(process.node, LMCACHE_SERVER)
+            told = {"lmcache.mp.port": port, **one.get("kv_connector_extra_config", {})}
             one = {**one, "kv_connector_extra_config": told}
         connectors.append(one)
     if not connectors:

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 
 from servesweep.engines.engine import Engine, WorkerSpec
 from servesweep.engines.flags import flags
+from servesweep.recipe.problems import nearest
 from servesweep.recipe.section import Section
 from servesweep.recipe.texts import Text
 from servesweep.topology.deployment import Command, Deployment, Probe
@@ -34,6 +35,9 @@ class CommandOptions(Section):
             raise ValueError("{port} is not used: the server would not listen where it is looked for")
         if not argv[0].strip():
             raise ValueError("the program has no name: the first word is empty")
+        for braced in re.findall(r"\{[a-z_]+\}", " ".join(argv)):
+            if braced not in PLACEHOLDERS and (guess := nearest(braced, PLACEHOLDERS)):
+                raise ValueError(f"unknown placeholder {braced}; did you mean {guess}?")
         return argv
 
     @field_validator("health")
@@ -80,6 +84,8 @@ class CommandEngine(Engine):
     def probe(self, process: ProcessPlace, options: Section, deployment: Deployment) -> Probe | None:
         """The path that the recipe names."""
         assert isinstance(options, CommandOptions)
+        if process.http_port is None:
+            return None
         return Probe(kind="http", port=process.http_port, path=options.health)
 
 

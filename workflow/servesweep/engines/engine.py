@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from typing import Any, ClassVar
 
 from servesweep.engines.argument_faults import SERVED, argument_faults, name_faults
-from servesweep.engines.flags import given, kebab
+from servesweep.engines.flags import flags, given, kebab
+from servesweep.engines.sidecar import grpc_port
 from servesweep.engines.vocabulary import NO_WORDS, Vocabulary, unless_named
 from servesweep.engines.word_faults import word_faults
 from servesweep.recipe.dynamo import DynamoSection
@@ -40,6 +43,16 @@ class WorkerSpec:
     observed: bool = False
     sidecar: DynamoSection | None = None
 
+    @cached_property
+    def flags_without(self) -> Callable[..., tuple[str, ...]]:
+        """The arguments as flags, but for those of the given names; they are the same for all workers."""
+        return cache(lambda *names: tuple(flags(without(self.args, *names))))
+
+    @cached_property
+    def args_text(self) -> str:
+        """The arguments as JSON, in their order."""
+        return json.dumps(self.args)
+
 
 class Engine(ABC):
     """One inference engine.
@@ -48,6 +61,7 @@ class Engine(ABC):
     flags, and `rank_flags` those of a replica over several nodes; in kebab case, and meant in any spelling.
     `vocabulary` is what else must be known of its flags. `model_flags` name the model, which is the recipe's.
     `several_names`: it serves a model under more than one name.
+    `tells_events`: workers publish what they have cached without being told.
     `spans_nodes`: a worker may have several nodes. `one_step`: one launch starts all ranks of a worker, a
     task a GPU, with the srun options `step_options`; a frontend of the same image needs
     `frontend_step_options`. `exact_packing`: a worker of several nodes takes exactly its GPUs.
@@ -63,6 +77,7 @@ class Engine(ABC):
     model_flags: ClassVar[frozenset[str]] = frozenset()
     several_names: ClassVar[bool] = False
     sidecars: ClassVar[bool] = False
+    tells_events: ClassVar[bool] = False
     spans_nodes: ClassVar[bool] = False
     one_step: ClassVar[bool] = False
     exact_packing: ClassVar[bool] = False
@@ -90,6 +105,18 @@ class Engine(ABC):
     def registers(self, args: Mapping[str, Any], options: Section) -> bool:
         """Whether workers make themselves known to their router, which is then told no URLs."""
         return False
+
+    def further_ports(
+        self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment, *, replica: bool
+    ) -> list[tuple[int, int]]:
+        """Ports on its node that a process takes beside those of its place, as (first, how many)."""
+        if worker.sidecar is None or not process.is_leader:
+            return []
+        return [(grpc_port(process, worker.sidecar, deployment), 1)]
+
+    def connector(self, args: Mapping[str, Any], options: Section) -> str | None:
+        """The short name of what hands the KV cache over, where the engine has such names."""
+        return None
 
     def pins_devices(self, options: Section) -> bool:
         """Whether the command line itself names the GPUs, so that no variable has to."""

@@ -14,6 +14,7 @@ from typing import Any
 from servesweep.topology.ports import LMCACHE_SERVER
 
 NONE = ("none", "null", "")
+LMCACHE_PORT = "lmcache.mp.port"
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ CONNECTORS: Mapping[str, Connector] = {
     "lmcache-mp": Connector(
         "LMCacheMPConnector",
         module="lmcache.integration.vllm.lmcache_mp_connector",
-        extra={"lmcache.mp.host": "tcp://localhost", "lmcache.mp.port": LMCACHE_SERVER},
+        extra={"lmcache.mp.host": "tcp://localhost", LMCACHE_PORT: LMCACHE_SERVER},
     ),
     "kvbm": Connector("DynamoConnector", module="kvbm.vllm_integration.connector"),
     "mooncake": Connector("MooncakeConnector", role=None),
@@ -44,16 +45,28 @@ CONNECTORS: Mapping[str, Connector] = {
 }
 
 
+def short_name(connector: str | None) -> str | None:
+    """The short name of a connector that is given by it, or by the JSON of its class."""
+    text = connector or ""
+    for name, known in CONNECTORS.items():
+        if text.lower() == name or f'"{known.name}"' in text:
+            return name
+    return connector
+
+
 def registers_workers(connector: str | None) -> bool:
     """Whether workers with this connector make themselves known to their router."""
-    known = CONNECTORS.get((connector or "").lower())
+    known = CONNECTORS.get(short_name(connector) or "")
     return known is not None and known.registers
 
 
-def transfer_config(connector: str, mode: str, place: Mapping[str, Any] | None = None) -> str | None:
+def transfer_config(
+    connector: str, mode: str, place: Mapping[str, Any] | None = None, lmcache: int = LMCACHE_SERVER
+) -> str | None:
     """The JSON of `--kv-transfer-config`: of a short name, or the text itself; None for no connector.
 
-    `place` is what a connector that registers must say about the worker's own place.
+    `place` is what a connector that registers must say about the worker's own place, `lmcache` the port of
+    LMCache's server on its node.
     """
     if connector.lower() in NONE:
         return None
@@ -65,7 +78,10 @@ def transfer_config(connector: str, mode: str, place: Mapping[str, Any] | None =
         config["kv_connector_module_path"] = known.module
     config["kv_role"] = known.role or ("kv_producer" if mode == "prefill" else "kv_consumer")
     if known.extra or place:
-        config["kv_connector_extra_config"] = {**known.extra, **(place or {})}
+        extra = {**known.extra, **(place or {})}
+        if LMCACHE_PORT in extra:
+            extra[LMCACHE_PORT] = lmcache
+        config["kv_connector_extra_config"] = extra
     return json.dumps(config, separators=(",", ":"))
 
 

@@ -39,6 +39,7 @@ class Mocker(Engine):
     name = "mocker"
     Options = MockerOptions
     transports = frozenset({"dynamo"})
+    tells_events = True
     reserved = frozenset(
         {"model-path", "model-name", "disaggregation-mode", "is-prefill-worker", "is-decode-worker",
          "bootstrap-ports"}

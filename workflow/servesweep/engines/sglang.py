@@ -6,13 +6,13 @@ Source of the flags: SGLang's server arguments, https://docs.sglang.io, and `dyn
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
 
 from servesweep.engines.dynamo_worker import config_dump, dynamo_environment, kv_events
-from servesweep.engines.engine import Engine, WorkerSpec, argument, without
-from servesweep.engines.flags import flags
+from servesweep.engines.engine import Engine, WorkerSpec, argument
 from servesweep.engines.mooncake import MooncakeStore, store_environment
 from servesweep.engines.sidecar import grpc_port, sidecar_words, together
 from servesweep.engines.vocabulary import Vocabulary, sizes, unless_named
@@ -80,7 +80,7 @@ class Sglang(Engine):
             words += ["--request-plane", deployment.request_plane]
         words += kv_events(process, worker)
         env = dynamo_environment(process, deployment) if dynamo else {}
-        own = flags(without(worker.args, *REPLACED))
+        own = worker.flags_without(*REPLACED)
         if sidecar is not None:
             return _beside_sidecar(process, worker, sidecar, deployment, [*words, *own], env)
         return Command(argv=(*words, *own), env=env)
@@ -101,7 +101,7 @@ class Sglang(Engine):
         if probe is None or deployment.transport == "dynamo":
             return probe
         grpc = deployment.schemes.get(process.mode) == "grpc"
-        return probe.model_copy(update={"kind": "tcp"}) if grpc else probe
+        return replace(probe, kind="tcp") if grpc else probe
 
     def replica_words(self, args: tuple[str, ...], deployment: Deployment) -> tuple[str, ...]:
         """SGLang's default address is 127.0.0.1, where no other node finds it."""
@@ -145,7 +145,7 @@ def _beside_sidecar(
         engine = [*engine, "--incremental-streaming-output"]
     if not process.is_leader:
         return Command(argv=tuple(engine), env=env)
-    port = grpc_port(process, dynamo)
+    port = grpc_port(process, dynamo, deployment)
     sidecar = sidecar_words("dynamo.sglang", port, dynamo)
     if process.mode == "prefill":
         sidecar += ["--bootstrap-host", deployment.address(process.node)]

@@ -10,7 +10,8 @@ import shlex
 from collections.abc import Sequence
 
 from servesweep.recipe.dynamo import DynamoSection
-from servesweep.topology.ports import DYNAMO_SYSTEM
+from servesweep.topology.deployment import Deployment
+from servesweep.topology.ports import SIDECAR
 from servesweep.topology.shapes import ProcessPlace
 
 # Whichever ends first ends the other, and either end is a failure of the worker.
@@ -41,9 +42,12 @@ PATIENCE = 10  # seconds between asking a process to end and ending it
 FIRST_RANK = '[ "${SLURM_PROCID:-0}" = 0 ] || { wait $engine; finish 1; }\n'
 
 
-def grpc_port(process: ProcessPlace, dynamo: DynamoSection) -> int:
+def grpc_port(process: ProcessPlace, dynamo: DynamoSection, deployment: Deployment) -> int:
     """The port between an engine and its sidecar: a number of its own for each process."""
-    return dynamo.sidecar_port + process.system_port - DYNAMO_SYSTEM.base
+    number = deployment.process_number(process)
+    if dynamo.sidecar_port != SIDECAR.base:
+        return dynamo.sidecar_port + number
+    return deployment.port(process.node, SIDECAR, number)
 
 
 def sidecar_words(module: str, port: int, dynamo: DynamoSection) -> list[str]:

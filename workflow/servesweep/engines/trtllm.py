@@ -6,8 +6,8 @@ The role's arguments are the engine's own YAML file. Source of the flags: `dynam
 
 from __future__ import annotations
 
+import hashlib
 import json
-import uuid
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -22,6 +22,7 @@ from servesweep.engines.sidecar import grpc_port, sidecar_words, together
 from servesweep.engines.trtllm_options import TrtllmOptions, options_of
 from servesweep.engines.vocabulary import NO_WORDS, sizes
 from servesweep.recipe.dynamo import DynamoSection
+from servesweep.recipe.not_yet import left_out
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment, step_name, uneven
 from servesweep.topology.shapes import ProcessPlace, RoleShape
@@ -33,7 +34,12 @@ STATISTICS = ("enable_iter_perf_stats", "return_perf_metrics")
 SIZES = ("tensor_parallel_size", "moe_expert_parallel_size", "pipeline_parallel_size")
 
 
-Dumper: Any = yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper
+class Dumper(yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper):  # type: ignore[misc]
+    """The fast emitter, for values that share no part: it need not look for one that stands twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Always."""
+        return True
 
 
 class Trtllm(Engine):
@@ -81,12 +87,12 @@ class Trtllm(Engine):
         config = f"{deployment.logs}/{name}"
         words = [*_numa(process.mode, worker, deployment), "trtllm-llmapi-launch"]
         if worker.sidecar is not None:
-            words += _grpc(grpc_port(process, worker.sidecar), deployment, config)
+            words += _grpc(grpc_port(process, worker.sidecar, deployment), deployment, config)
         elif dynamo:
             words += _dynamo(process, worker, deployment, config)
         else:
             words += _serve(process, worker, deployment, config)
-        files = {f"{deployment.binding.logs}/{name}": engine_file(_arguments(worker))}
+        files = {f"{deployment.binding.logs}/{name}": engine_file(worker)}
         if options_of(worker).numa_cpu_bind:
             memory = ["--membind"] if options_of(worker).numa_memory_bind == "local" else []
             words = ["bash", f"{deployment.logs}/{numa.NAME}", *memory, *words]
@@ -115,8 +121,8 @@ class Trtllm(Engine):
         self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment
     ) -> dict[str, str]:
         """A name in shared memory that no other worker has, also not one of another run."""
-        run = uuid.uuid5(uuid.NAMESPACE_URL, f"{deployment.binding.scratch}/{step_name(process)}")
-        return {"TRTLLM_EPLB_SHM_NAME": f"moe_shared_{run.hex}"}
+        place = f"{deployment.binding.scratch}/{step_name(process)}"
+        return {"TRTLLM_EPLB_SHM_NAME": f"moe_shared_{hashlib.sha256(place.encode()).hexdigest()[:32]}"}
 
     def served_model(self, args: Mapping[str, Any], options: Section | None = None) -> str | None:
         """The name of the options: the engine's file has none."""
@@ -124,27 +130,22 @@ class Trtllm(Engine):
 
     def unsupported(self, options: Section) -> list[str]:
         """Starting the workers of a node one after another."""
-        return ["engine.sequential_node_start: starting workers in turns"] if self.together(options) else []
+        told = f"engine.sequential_node_start: {left_out(TrtllmOptions, 'sequential_node_start')}"
+        return [told] if self.together(options) else []
 
 
-def _arguments(worker: WorkerSpec) -> dict[str, Any]:
-    """The role's arguments, with the statistics that the preset of `observability` asks for."""
-    if not worker.observed:
-        return dict(worker.args)
-    return dict(worker.args) | {
-        name: True for name in STATISTICS if argument(worker.args, name.replace("_", "-")) is None
-    }
-
-
-def engine_file(args: Mapping[str, Any]) -> str:
-    """The role's arguments as the engine's YAML file."""
-    return _yaml(json.dumps(args))
+def engine_file(worker: WorkerSpec) -> str:
+    """The role's arguments as the engine's YAML file, with the statistics that a preset asks for."""
+    return _yaml(worker.args_text, worker.observed)
 
 
 @lru_cache(maxsize=64)
-def _yaml(text: str) -> str:
-    """JSON as YAML: the workers of a role share one file, and libyaml's emitter is the fast one."""
-    return str(yaml.dump(json.loads(text), Dumper=Dumper, sort_keys=False))
+def _yaml(text: str, observed: bool) -> str:
+    """JSON as YAML: the workers of a role share one file."""
+    args = json.loads(text)
+    if observed:
+        args |= {name: True for name in STATISTICS if argument(args, name.replace("_", "-")) is None}
+    return str(yaml.dump(args, Dumper=Dumper, sort_keys=False))
 
 
 def _numa(mode: str, worker: WorkerSpec, deployment: Deployment) -> list[str]:
@@ -181,7 +182,7 @@ def _beside_sidecar(
     engine: list[str],
 ) -> list[str]:
     """The launch of all ranks, the first of them with the sidecar."""
-    port = grpc_port(process, dynamo)
+    port = grpc_port(process, dynamo, deployment)
     sidecar = [*sidecar_words("dynamo.trtllm", port, dynamo), "--model-path", deployment.model]
     length = dynamo.sidecar_context_length or argument(worker.args, "max-seq-len")
     sidecar += ["--context-length", str(length)] if length is not None else []

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from servesweep.engines.engine import WorkerSpec
+from servesweep.recipe.not_yet import NotYet
 from servesweep.recipe.problems import shown
 from servesweep.recipe.section import Section, fault
 
@@ -36,7 +37,10 @@ class TrtllmOptions(Section):
         default=False, description="Bind each task to the CPUs of its GPU's NUMA node."
     )
     sequential_node_start: int = Field(
-        default=0, ge=0, description="Workers of a node that start at once; 0: all."
+        default=0,
+        ge=0,
+        description="Workers of a node that start at once; 0: all.",
+        json_schema_extra=NotYet("starting workers in turns"),
     )
 
     @model_validator(mode="after")

@@ -10,22 +10,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from servesweep.engines.dynamo_worker import config_dump, dynamo_environment, kv_events
-from servesweep.engines.engine import Engine, WorkerSpec, without
-from servesweep.engines.flags import flags, owned
+from servesweep.engines.engine import Engine, WorkerSpec
 from servesweep.engines.flags import named as flag_names
-from servesweep.engines.kv_connectors import registers_workers
+from servesweep.engines.flags import owned
+from servesweep.engines.kv_connectors import registers_workers, short_name
 from servesweep.engines.mooncake import store_environment
 from servesweep.engines.ray import ray_command
 from servesweep.engines.vllm_failover import failover_environment, failover_refusals, sharing
 from servesweep.engines.vllm_names import VOCABULARY, served_names
 from servesweep.engines.vllm_options import VllmOptions, options_of, size
 from servesweep.engines.vllm_sidecar import beside_sidecar, sidecar_refusals
-from servesweep.engines.vllm_transfer import connector_faults, named, transfer
+from servesweep.engines.vllm_transfer import connector_faults, listeners, named, transfer
 from servesweep.engines.vocabulary import sizes
+from servesweep.recipe.not_yet import left_out
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Command, Deployment
 from servesweep.topology.packing import vllm_colocates
-from servesweep.topology.ports import DYNAMO_SYSTEM, KVBM
+from servesweep.topology.ports import KVBM, RAY
 from servesweep.topology.processes import Parallelism
 from servesweep.topology.shapes import ProcessPlace, RoleShape
 
@@ -68,6 +69,10 @@ class Vllm(Engine):
     def registers(self, args: Mapping[str, Any], options: Section) -> bool:
         """With a connector whose workers do."""
         return registers_workers(named(args, options))
+
+    def connector(self, args: Mapping[str, Any], options: Section) -> str | None:
+        """As it is named, also where its class is."""
+        return short_name(named(args, options))
 
     def refusals(self, mode: str, args: Mapping[str, Any], options: Section) -> list[tuple[str, str]]:
         """Refuse what a connector or the failover decides by itself."""
@@ -132,7 +137,8 @@ class Vllm(Engine):
 
     def unsupported(self, options: Section) -> list[str]:
         """Standby engines are not started."""
-        return ["engine.failover: standby engines"] if options_of(options).failover else []
+        told = f"engine.failover: {left_out(VllmOptions, 'failover')}"
+        return [told] if options_of(options).failover else []
 
     def command(self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> Command:
         """Render one rank, or the data-parallel ranks of one node."""
@@ -146,17 +152,16 @@ class Vllm(Engine):
             words += ["--device-ids", ",".join(map(str, process.gpus))]
         parallel = self.parallelism(worker.args, worker.options)
         words += _ranks(process, deployment, parallel)
-        words += sharing(process, worker)
+        words += sharing(process, worker, deployment)
         if dynamo:
             words += ["--request-plane", deployment.request_plane, *config_dump(process, deployment)]
         words += kv_events(process, worker, enable_kv_cache_events=True)
         mine = (*REPLACED, *(DATA_PARALLEL if parallel.data > 1 else ()))
         mine = (*mine, "load-format", "master-port") if options_of(worker.options).failover else mine
-        own = without(worker.args, *mine)
         if not dynamo and process.http_port is None:
-            own = without(own, "api-server-count")
+            mine = (*mine, "api-server-count")
         env = dynamo_environment(process, deployment) if dynamo else {}
-        return Command(argv=tuple(words + flags(own)), env=env)
+        return Command(argv=(*words, *worker.flags_without(*mine)), env=env)
 
     def environment(
         self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment
@@ -179,10 +184,25 @@ class Vllm(Engine):
         if connector == "mooncake" and process.mode == "prefill":
             env["VLLM_MOONCAKE_BOOTSTRAP_PORT"] = str(process.bootstrap_port)
         if connector == "kvbm":
-            port = KVBM.base + KVBM.stride * (process.system_port - DYNAMO_SYSTEM.base)
+            port = deployment.port(process.node, KVBM, deployment.process_number(process))
             env["DYN_KVBM_LEADER_ZMQ_PUB_PORT"] = str(port)
             env["DYN_KVBM_LEADER_ZMQ_ACK_PORT"] = str(port + 1)
         return env
+
+    def further_ports(
+        self, process: ProcessPlace, worker: WorkerSpec, deployment: Deployment, *, replica: bool
+    ) -> list[tuple[int, int]]:
+        """Those of its connector, and of the Ray cluster of a replica over several nodes."""
+        found = super().further_ports(process, worker, deployment, replica=replica)
+        if replica and options_of(worker.options).distributed == "ray" and process.is_leader:
+            return [*found, (RAY, 1)] if len(deployment.ranks(process)) > 1 else found
+        connector = named(worker.args, worker.options)
+        if connector == "kvbm" and not replica:
+            number = deployment.process_number(process)
+            found.append((deployment.port(process.node, KVBM, number), KVBM.stride))
+        if registers_workers(connector) and not replica:
+            found += listeners(process, deployment)
+        return found
 
     def replica(
         self, process: ProcessPlace, args: tuple[str, ...], options: Section, deployment: Deployment
@@ -197,7 +217,7 @@ class Vllm(Engine):
         port = ["--port", str(deployment.ranks(process)[0].http_port)]
         if chosen.distributed == "ray" and len(deployment.ranks(process)) > 1:
             engine = [*serve, *port, "--distributed-executor-backend", "ray", *args]
-            return Command(argv=ray_command(process, deployment, engine))
+            return ray_command(process, deployment, engine)
         own = _ranks(process, deployment, Parallelism())
         return Command(argv=(*serve, *([] if process.rank else port), *own, *args))
 

@@ -12,8 +12,10 @@ from typing import Any
 from servesweep.engines.engine import WorkerSpec, argument
 from servesweep.engines.flags import kebab, owned
 from servesweep.engines.vllm_options import options_of
+from servesweep.recipe.problems import shown
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Deployment
+from servesweep.topology.ports import HIGHEST, MASTER
 from servesweep.topology.shapes import ProcessPlace
 
 REASONS = {
@@ -21,8 +23,6 @@ REASONS = {
     "gms-shadow-mode": "says this of every engine already",
     "data-parallel-size": "keeps engines for workers of one data-parallel rank",
 }
-# Where the ranks of the first engine meet, and how far apart those of the others.
-MASTER_PORT, MASTER_STRIDE = 29500, 100
 
 
 HARMLESS = {"load-format": ("gms",), "data-parallel-size": (1, "1")}
@@ -30,24 +30,33 @@ HARMLESS = {"load-format": ("gms",), "data-parallel-size": (1, "1")}
 
 def failover_refusals(args: Mapping[str, Any], options: Section) -> list[tuple[str, str]]:
     """Arguments that contradict the failover, as (key below the role, sentence)."""
-    if options_of(options).failover is None:
+    failover = options_of(options).failover
+    if failover is None:
         return []
-    return [
+    highest = HIGHEST - MASTER.stride * failover.shadow_engines
+    faults = [
+        (f"args.{key}", f"expected a port from 1 to {highest}, got {shown(args[key])}")
+        for key in owned(args, {"master-port"})
+        if not (isinstance(args[key], int) and not isinstance(args[key], bool) and 1 <= args[key] <= highest)
+    ]
+    return faults + [
         (f"args.{key}", f"engine.failover {REASONS[kebab(key)]}: remove it")
         for key in owned(args, REASONS)
         if args[key] not in HARMLESS.get(kebab(key), ())
     ]
 
 
-def sharing(process: ProcessPlace, worker: WorkerSpec) -> list[str]:
+def sharing(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> list[str]:
     """How an engine shares its weights with those that stand by; each has a port where its ranks meet."""
     if options_of(worker.options).failover is None:
         return []
     words = ["--load-format", "gms", "--gms-shadow-mode"]
     if len(process.worker_nodes) == 1:
         return words
-    base = int(argument(worker.args, "master-port") or MASTER_PORT)
-    return [*words, "--master-port", str(base + MASTER_STRIDE * process.engine)]
+    given = argument(worker.args, "master-port")
+    port = deployment.port(process.leader, MASTER, process.engine)
+    port = int(given) + MASTER.stride * process.engine if given else port
+    return [*words, "--master-port", str(port)]
 
 
 def failover_environment(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) -> dict[str, str]:

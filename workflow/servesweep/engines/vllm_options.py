@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 from servesweep.engines.engine import argument
 from servesweep.engines.kv_connectors import checked
 from servesweep.engines.mooncake import MooncakeFileStore
+from servesweep.recipe.not_yet import NotYet
 from servesweep.recipe.section import Section
 
 
@@ -28,6 +29,7 @@ class VllmOptions(Section):
     connector: str | None = Field(
         default="nixl",
         description="KV connector: nixl, lmcache, lmcache-mp, kvbm, mooncake, moriio, its JSON, or null.",
+        json_schema_extra=NotYet("workers that register with their router", "moriio"),
     )
     dp_launch_mode: Literal["per_node", "per_gpu"] = Field(
         default="per_node", description="One process a node, or (old) one a data-parallel rank."
@@ -42,7 +44,9 @@ class VllmOptions(Section):
         default=False, description="Pack them on as few nodes as hold them, with the option above."
     )
     failover: FailoverOptions | None = Field(
-        default=None, description="Engines that take over where a worker's own dies, under Dynamo."
+        default=None,
+        description="Engines that take over where a worker's own dies, under Dynamo.",
+        json_schema_extra=NotYet("standby engines"),
     )
     mooncake_kv_store: MooncakeFileStore | None = Field(
         default=None, description="A Mooncake store whose master is started with the job."

@@ -35,7 +35,7 @@ def beside_sidecar(
     process: ProcessPlace, worker: WorkerSpec, dynamo: DynamoSection, deployment: Deployment
 ) -> Command:
     """Render one rank or the data-parallel ranks of one node; ranks that serve nobody have no sidecar."""
-    port = grpc_port(process, dynamo)
+    port = grpc_port(process, dynamo, deployment)
     many = len(process.worker_nodes) > 1
     words = [*(SPANNING if many else SINGLE), "serve", deployment.model]
     words += served_names(worker.args, deployment)

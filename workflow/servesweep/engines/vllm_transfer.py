@@ -12,7 +12,7 @@ from servesweep.engines.kv_connectors import checked, registers_workers, transfe
 from servesweep.engines.vllm_options import options_of
 from servesweep.recipe.section import Section
 from servesweep.topology.deployment import Deployment
-from servesweep.topology.ports import MORIIO_HANDSHAKE, MORIIO_NOTIFY, VLLM_DISCOVERY
+from servesweep.topology.ports import LMCACHE_SERVER, MORIIO_HANDSHAKE, MORIIO_NOTIFY, VLLM_DISCOVERY
 from servesweep.topology.shapes import ProcessPlace
 
 
@@ -43,8 +43,22 @@ def transfer(process: ProcessPlace, worker: WorkerSpec, deployment: Deployment) 
     if alone and argument(worker.args, "connector") is None:
         return None
     connector = named(worker.args, worker.options)
+    if connector is None:
+        return None
     place = _place(process, deployment) if registers_workers(connector) else None
-    return None if connector is None else transfer_config(connector, process.mode, place)
+    lmcache = deployment.port(process.node, LMCACHE_SERVER)
+    return transfer_config(connector, process.mode, place, lmcache)
+
+
+def listeners(process: ProcessPlace, deployment: Deployment) -> list[tuple[int, int]]:
+    """MoRI-IO's ports of a process, as (first, how many): one for each of its GPUs."""
+    before = 0
+    for earlier in deployment.processes:
+        if earlier == process:
+            break
+        before += len(earlier.gpus)
+    blocks = (MORIIO_HANDSHAKE, MORIIO_NOTIFY)
+    return [(deployment.port(process.node, block, before), len(process.gpus)) for block in blocks]
 
 
 def _place(process: ProcessPlace, deployment: Deployment) -> dict[str, Any]:
@@ -52,17 +66,13 @@ def _place(process: ProcessPlace, deployment: Deployment) -> dict[str, Any]:
 
     Source of the keys: vLLM, `kv_connector/v1/moriio/moriio_common.py`, which reads numbers as text.
     """
-    before = 0
-    for earlier in deployment.processes:
-        if earlier == process:
-            break
-        before += len(earlier.gpus)
+    (handshake, _), (notify, _) = listeners(process, deployment)
     return {
         "proxy_ip": deployment.address(deployment.frontend),
-        "proxy_ping_port": str(VLLM_DISCOVERY),
+        "proxy_ping_port": str(deployment.port(deployment.frontend, VLLM_DISCOVERY)),
         "http_port": str(process.http_port),
         "host_ip": deployment.address(process.node),
-        "handshake_port": str(MORIIO_HANDSHAKE.base + before),
-        "notify_port": str(MORIIO_NOTIFY.base + before),
+        "handshake_port": str(handshake),
+        "notify_port": str(notify),
         "read_mode": True,
     }

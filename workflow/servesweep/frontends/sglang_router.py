@@ -5,9 +5,10 @@ Source of the flags and of `/workers`: sglang-router 0.3.2, `python3 -m sglang_r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from servesweep.frontends.frontend import Frontend, frontend_flags, retry_flags
+from servesweep.frontends.frontend import Frontend, cache_aware, frontend_flags, metrics_flags, retry_flags
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.topology.deployment import Census, Command, Deployment
 
@@ -34,7 +35,12 @@ class SglangRouter(Frontend):
         else:
             words += ["--worker-urls", *(deployment.url(worker) for worker in deployment.serving("agg"))]
         words += ["--host", "0.0.0.0", "--port", str(port)]
+        words += metrics_flags(section.args, deployment, port)
         return Command(argv=(*words, *retry_flags(section.args), *frontend_flags(section.args)))
+
+    def remembers_prompts(self, args: Mapping[str, Any]) -> bool:
+        """By the policy cache_aware."""
+        return cache_aware(args)
 
     def census(self, body: Any) -> Census:
         """Count the workers that the router found healthy, by their type."""

@@ -60,8 +60,11 @@ class TrtllmServe(Frontend):
 
     def public(self, deployment: Deployment) -> Endpoint:
         """The orchestrator, or the worker itself."""
-        node = deployment.frontend if deployment.disaggregated else deployment.leaders("agg")[0].node
-        return Endpoint(node=node, port=deployment.public_port)
+        if deployment.disaggregated:
+            return Endpoint(node=deployment.frontend, port=deployment.public_port)
+        worker = deployment.leaders("agg")[0]
+        assert worker.http_port is not None
+        return Endpoint(node=worker.node, port=worker.http_port)
 
     def refusals(
         self, workers: Mapping[Mode, int], engines: Mapping[Mode, str], args: Mapping[str, Any]

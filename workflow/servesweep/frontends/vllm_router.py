@@ -5,11 +5,12 @@ Source of the flags: vllm-router 0.1.17, `python3 -m vllm_router.launch_router -
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from servesweep.engines.flags import kebab
 from servesweep.engines.vocabulary import Vocabulary
-from servesweep.frontends.frontend import Frontend, frontend_flags, retry_flags
+from servesweep.frontends.frontend import Frontend, cache_aware, frontend_flags, metrics_flags, retry_flags
 from servesweep.frontends.sglang_router import router_census
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.topology.deployment import Census, Command, Deployment
@@ -38,7 +39,8 @@ class VllmRouter(Frontend):
         if deployment.registering:
             # Workers tell it their URLs and transfer ports themselves, and it has no list of its own.
             words += ["--vllm-pd-disaggregation", "--kv-connector", "moriio"]
-            words += ["--vllm-discovery-address", f"0.0.0.0:{VLLM_DISCOVERY}"]
+            discovery = deployment.port(deployment.frontend, VLLM_DISCOVERY)
+            words += ["--vllm-discovery-address", f"0.0.0.0:{discovery}"]
         elif deployment.disaggregated:
             words.append("--vllm-pd-disaggregation")
             for worker in deployment.serving("prefill"):
@@ -48,7 +50,12 @@ class VllmRouter(Frontend):
         else:
             words += ["--worker-urls", *(deployment.url(worker) for worker in deployment.serving("agg"))]
         words += ["--host", "0.0.0.0", "--port", str(port), *_expansion(deployment, section)]
+        words += metrics_flags(section.args, deployment, port)
         return Command(argv=(*words, *retry_flags(section.args), *frontend_flags(section.args)))
+
+    def remembers_prompts(self, args: Mapping[str, Any]) -> bool:
+        """By the policy cache_aware."""
+        return cache_aware(args)
 
     def census(self, body: Any) -> Census:
         """Count the workers that the router found healthy, by their type."""

@@ -29,4 +29,4 @@ class DcgmExporter(Exporter):
         """Render the exporter."""
         assert isinstance(options, DcgmExporterOptions)
         interval = f"--collect-interval={options.collect_interval_ms}"
-        return Command(argv=("dcgm-exporter", interval, "--address", f":{self.at(options)}"))
+        return Command(argv=("dcgm-exporter", interval, "--address", f":{self.at(instance, options)}"))

@@ -29,11 +29,11 @@ class Exporter(Service):
     critical = False
     port: ClassVar[int]
 
-    def at(self, options: Section) -> int:
+    def at(self, instance: Instance, options: Section) -> int:
         """Its port."""
         assert isinstance(options, ExporterOptions)
-        return self.port if options.port is None else options.port
+        return instance.port(self.port) if options.port is None else options.port
 
     def ports(self, instance: Instance, options: Section) -> tuple[int, ...]:
         """The one that is scraped."""
-        return (self.at(options),)
+        return (self.at(instance, options),)

@@ -14,7 +14,7 @@ from servesweep.services.instance import Instance
 from servesweep.services.service import Fault, Service
 from servesweep.topology.deployment import Command, Readiness
 
-SECONDS = 120
+SECONDS = 120.0
 READY = "GMS ready:"
 # Each server binds a socket for weights and one for the cache.
 SOCKETS_PER_GPU = 2
@@ -66,7 +66,7 @@ class Gms(Service):
 
     def readiness(self, instance: Instance, options: Section) -> Readiness:
         """By the line that says that every server has its sockets."""
-        return Readiness(log=READY, timeout_seconds=SECONDS, interval_seconds=1)
+        return Readiness(log=READY, timeout_seconds=SECONDS, interval_seconds=1.0)
 
     def refusals(self, section: ServiceSection, recipe: Recipe) -> Iterator[Fault]:
         """It is of use to failover alone, and to one worker."""

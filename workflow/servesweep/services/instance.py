@@ -39,6 +39,10 @@ class Instance:
         """Address of its node."""
         return self.deployment.address(self.node)
 
+    def port(self, port: int) -> int:
+        """A port of the table on its node."""
+        return self.deployment.port(self.node, port)
+
     @property
     def first(self) -> str:
         """Address of the node of the first instance."""
@@ -71,8 +75,8 @@ class Instance:
             place.address(place.head),
             binding.host(place.infra),
             place.address(place.infra),
-            MOONCAKE_RPC,
-            MOONCAKE_METADATA,
+            place.port(place.infra, MOONCAKE_RPC),
+            place.port(place.infra, MOONCAKE_METADATA),
             place.gpus_per_node,
             binding.host(self.nodes[0]),
             self.first,

@@ -9,7 +9,7 @@ from servesweep.topology.deployment import Command, Probe, Readiness
 from servesweep.topology.ports import LMCACHE_CONTROL, LMCACHE_SERVER
 
 # It pins host memory before it answers.
-PATIENCE_SECONDS = 300
+PATIENCE_SECONDS = 300.0
 
 
 class LmcacheServer(Service):
@@ -23,15 +23,15 @@ class LmcacheServer(Service):
 
     def command(self, instance: Instance, options: Section) -> Command:
         """Render the server."""
-        words = ["lmcache", "server", "--host", "0.0.0.0", "--port", str(LMCACHE_SERVER)]
-        words += ["--http-host", "0.0.0.0", "--http-port", str(LMCACHE_CONTROL)]
+        words = ["lmcache", "server", "--host", "0.0.0.0", "--port", str(instance.port(LMCACHE_SERVER))]
+        words += ["--http-host", "0.0.0.0", "--http-port", str(instance.port(LMCACHE_CONTROL))]
         return Command(argv=tuple(words))
 
     def readiness(self, instance: Instance, options: Section) -> Readiness:
         """Its own health endpoint."""
-        probe = Probe(kind="http", port=LMCACHE_CONTROL, path="/healthcheck")
+        probe = Probe(kind="http", port=instance.port(LMCACHE_CONTROL), path="/healthcheck")
         return Readiness(probes=(probe,), timeout_seconds=PATIENCE_SECONDS)
 
     def ports(self, instance: Instance, options: Section) -> tuple[int, ...]:
         """For the engines and for HTTP."""
-        return (LMCACHE_SERVER, LMCACHE_CONTROL)
+        return (instance.port(LMCACHE_SERVER), instance.port(LMCACHE_CONTROL))

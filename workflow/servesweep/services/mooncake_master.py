@@ -37,25 +37,25 @@ class MooncakeMaster(SharedService):
         return Command(
             argv=(
                 "mooncake_master",
-                f"--port={MOONCAKE_RPC}",
+                f"--port={instance.port(MOONCAKE_RPC)}",
                 "--enable_http_metadata_server=true",
-                f"--http_metadata_server_port={MOONCAKE_METADATA}",
+                f"--http_metadata_server_port={instance.port(MOONCAKE_METADATA)}",
                 "--eviction_high_watermark_ratio=0.9",
                 "--default_kv_lease_ttl=10000",
                 "--rpc_thread_num=16",
                 "--enable_metric_reporting=true",
-                f"--metrics_port={MOONCAKE_METRICS}",
+                f"--metrics_port={instance.port(MOONCAKE_METRICS)}",
             )
         )
 
     def readiness(self, instance: Instance, options: Section) -> Readiness:
         """All three ports."""
-        ports = (MOONCAKE_RPC, MOONCAKE_METADATA, MOONCAKE_METRICS)
+        ports = map(instance.port, (MOONCAKE_RPC, MOONCAKE_METADATA, MOONCAKE_METRICS))
         return Readiness(probes=tuple(Probe(kind="tcp", port=port) for port in ports))
 
     def url(self, node: str, binding: Binding) -> str:
         """Host and port of the master: its clients know no scheme."""
-        return f"{binding.addresses[node]}:{MOONCAKE_RPC}"
+        return f"{binding.addresses[node]}:{binding.port(node, MOONCAKE_RPC)}"
 
     def external_url(self, address: str) -> str:
         """Host and port, as given or without a scheme; without a port it is the usual one."""
@@ -67,12 +67,12 @@ class MooncakeMaster(SharedService):
         return {"MOONCAKE_LOCAL_HOSTNAME": address}, master_environment(url)
 
 
-def master_environment(master: str) -> dict[str, str]:
-    """Where a client of Mooncake finds the master, given as host and port."""
+def master_environment(master: str, metadata: int = MOONCAKE_METADATA) -> dict[str, str]:
+    """Where a client of Mooncake finds the master, given as host and port, and its metadata server."""
     host = master.rpartition(":")[0]
     return {
         "MOONCAKE_MASTER": master,
-        "MOONCAKE_TE_META_DATA_SERVER": f"http://{host}:{MOONCAKE_METADATA}/metadata",
+        "MOONCAKE_TE_META_DATA_SERVER": f"http://{host}:{metadata}/metadata",
     }
 
 

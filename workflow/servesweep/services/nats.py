@@ -34,7 +34,7 @@ class Nats(SharedService):
         """Render the server; the size of messages can only be told by a file."""
         assert isinstance(options, NatsOptions)
         place = instance.deployment
-        words = ("nats-server", "-js", "-sd", f"{place.binding.scratch}/nats", "-p", str(NATS))
+        words = ("nats-server", "-js", "-sd", f"{place.binding.scratch}/nats", "-p", str(instance.port(NATS)))
         if options.max_payload_mb is None:
             return Command(argv=words)
         text = f"max_payload: {options.max_payload_mb * MEGABYTE}\n"
@@ -44,11 +44,13 @@ class Nats(SharedService):
 
     def readiness(self, instance: Instance, options: Section) -> Readiness:
         """Whether its client port accepts."""
-        return Readiness(probes=(Probe(kind="tcp", port=NATS),), timeout_seconds=PATIENCE_SECONDS)
+        return Readiness(
+            probes=(Probe(kind="tcp", port=instance.port(NATS)),), timeout_seconds=PATIENCE_SECONDS
+        )
 
     def url(self, node: str, binding: Binding) -> str:
         """The client URL."""
-        return f"nats://{binding.addresses[node]}:{NATS}"
+        return f"nats://{binding.addresses[node]}:{binding.port(node, NATS)}"
 
     def discovery(self, url: str) -> dict[str, str]:
         """The client URL."""

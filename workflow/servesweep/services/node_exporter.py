@@ -24,6 +24,6 @@ class NodeExporter(Exporter):
 
     def command(self, instance: Instance, options: Section) -> Command:
         """Render the exporter."""
-        words = [f"--web.listen-address=:{self.at(options)}", "--collector.disable-defaults"]
+        words = [f"--web.listen-address=:{self.at(instance, options)}", "--collector.disable-defaults"]
         words += [f"--collector.{name}" for name in COLLECTORS]
         return Command(argv=("node_exporter", *words, f"--collector.vmstat.fields={VMSTAT}"))

@@ -14,7 +14,8 @@ BRACED = re.compile(r"(?<!\$)\{([A-Za-z][A-Za-z0-9_]*)\}")
 
 def fill(text: str, known: Mapping[str, str]) -> str:
     """Put the values of known names in; JSON, `${VARIABLE}` and unknown names are left alone."""
-    return BRACED.sub(lambda match: known.get(match[1], match[0]), text)
+    # Most texts have none, and a plan has many.
+    return text if "{" not in text else BRACED.sub(lambda match: known.get(match[1], match[0]), text)
 
 
 def misspelt(text: str, known: Mapping[str, str]) -> str | None:

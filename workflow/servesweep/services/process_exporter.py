@@ -43,7 +43,7 @@ class ProcessExporter(Exporter):
         assert isinstance(options, ProcessExporterOptions)
         file = f"{instance.deployment.binding.logs}/{CONFIG}"
         groups = [{"name": name, "cmdline": [pattern]} for name, pattern in GROUPS.items()]
-        words = ["-config.path", file, f"-web.listen-address=:{self.at(options)}"]
+        words = ["-config.path", file, f"-web.listen-address=:{self.at(instance, options)}"]
         words += ["-threads=true", "-children=false", "-recheck=false"]
         text = yaml.safe_dump({"process_names": groups}, sort_keys=False)
         return Command(argv=(options.binary, *words), files={file: text})

@@ -12,10 +12,10 @@ from servesweep.recipe.services import ServiceSection
 from servesweep.services.instance import Instance
 from servesweep.services.service import Fault, Service
 from servesweep.topology.deployment import Command, Probe, Readiness
-from servesweep.topology.ports import RAY, RAY_DASHBOARD
+from servesweep.topology.ports import RAY, RAY_AGENT, RAY_CLIENT, RAY_DASHBOARD
 
 # The first `ray start` of a container reads gigabytes of Python packages.
-PATIENCE_SECONDS = 600
+PATIENCE_SECONDS = 600.0
 STARTED = "Ray runtime started"
 
 
@@ -46,16 +46,18 @@ class Ray(Service):
     def command(self, instance: Instance, options: Section) -> Command:
         """Render `ray start` in the foreground, so that the step lives as long as its part of the cluster."""
         assert isinstance(options, RayOptions)
+        port, dashboard = self._head(instance, options)
         gpus = instance.deployment.gpus_per_node if options.num_gpus is None else options.num_gpus
         words = ["ray", "start", f"--node-ip-address={instance.address}", f"--num-gpus={gpus}"]
         words += ["--disable-usage-stats", "--block"]
         if instance.index:
-            words.append(f"--address={instance.first}:{options.port}")
+            words.append(f"--address={instance.first}:{port}")
         else:
-            words += ["--head", f"--port={options.port}", "--dashboard-host=0.0.0.0"]
-            words.append(f"--dashboard-port={options.dashboard_port}")
+            words += ["--head", f"--port={port}", "--dashboard-host=0.0.0.0"]
+            words.append(f"--dashboard-port={dashboard}")
             # Another job on the node has its own files; the other instances do as the head does.
             words.append(f"--temp-dir={instance.deployment.binding.scratch}/ray")
+        words += _of_a_window(instance)
         env = {
             instance.deployment.visible_devices: ",".join(map(str, range(gpus))),
             # A trainer that moves its state to host memory would be killed for it.
@@ -68,8 +70,7 @@ class Ray(Service):
 
         The dashboard answers before the head's own node is in that list.
         """
-        assert isinstance(options, RayOptions)
-        port, size = options.dashboard_port, len(instance.nodes)
+        (_, port), size = self._head(instance, options), len(instance.nodes)
         probes = [] if instance.index else [Probe(kind="http", port=port, path="/api/version")]
         if instance.index == size - 1:
             head = instance.nodes[0] if instance.index else None
@@ -80,11 +81,30 @@ class Ray(Service):
 
     def ports(self, instance: Instance, options: Section) -> tuple[int, ...]:
         """Those of the head; the others take free ones."""
+        return () if instance.index else self._head(instance, options)
+
+    def _head(self, instance: Instance, options: Section) -> tuple[int, int]:
+        """Port and dashboard's port of the head; what the recipe names stays where it is."""
         assert isinstance(options, RayOptions)
-        return () if instance.index else (options.port, options.dashboard_port)
+        given, head = options.model_fields_set, instance.nodes[0]
+        port, dashboard = (instance.deployment.port(head, one) for one in (RAY, RAY_DASHBOARD))
+        return (
+            options.port if "port" in given else port,
+            options.dashboard_port if "dashboard_port" in given else dashboard,
+        )
 
     def refusals(self, section: ServiceSection, recipe: Recipe) -> Iterator[Fault]:
         """The commands are its own."""
         yield from super().refusals(section, recipe)
         if section.command:
             yield "command", "ray has a command for its head and one for the others: say args or options"
+
+
+def _of_a_window(instance: Instance) -> list[str]:
+    """The ports that Ray opens unasked, on a node that other jobs share: two of its clusters may be there."""
+    if instance.node not in instance.deployment.binding.windows:
+        return []
+    # 0: free ones, instead of those from 10002 on that every cluster takes.
+    words = ["--min-worker-port=0", "--max-worker-port=0"]
+    words.append(f"--dashboard-agent-listen-port={instance.port(RAY_AGENT)}")
+    return words if instance.index else [*words, f"--ray-client-server-port={instance.port(RAY_CLIENT)}"]

@@ -3,141 +3,193 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, TypeVar, dataclass_transform
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
+from servesweep.topology.ports import DYNAMO_SYSTEM, PortBlock
 from servesweep.topology.shapes import ProcessPlace
+from servesweep.topology.windows import numbered, within
 
 Transport = Literal["dynamo", "http"]
+T = TypeVar("T")
+# Without the constants, infinity would come back from a file as null.
+OF_FILES = ConfigDict(extra="forbid", ser_json_inf_nan="constants")
 
 
 class Value(BaseModel):
-    """An immutable value that is written to files."""
+    """An immutable value that a run writes to files."""
 
     # Without the constants, infinity would come back from a file as null. A validator is built when it is
     # first used: no command uses all of them.
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants", defer_build=True)
 
 
-class Command(Value):
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+def rendered(kind: type[T]) -> type[T]:
+    """A part of a plan: a plain dataclass, which pydantic checks where a plan file is read.
+
+    A sweep makes tens of thousands of them, from values that the recipe's models have checked. Nobody
+    changes one: the type checker sees to that, and `dataclass(frozen=True)` would make each thrice as slow.
+    """
+    made = dataclass(slots=True, kw_only=True)(kind)
+    made.__pydantic_config__ = OF_FILES  # type: ignore[attr-defined]
+    return made
+
+
+@rendered
+class Command:
     """A process to start."""
 
-    argv: tuple[str, ...] = Field(description="Program and arguments, without a shell.")
-    env: dict[str, str] = Field(default_factory=dict, description="Variables set for this process.")
-    files: dict[str, str] = Field(default_factory=dict, description="Files to write first: path to text.")
+    argv: tuple[str, ...]
+    """Program and arguments, without a shell."""
+    env: dict[str, str] = field(default_factory=dict)
+    """Variables set for this process."""
+    files: dict[str, str] = field(default_factory=dict)
+    """Files to write first: path to text."""
 
 
-class Probe(Value):
+@rendered
+class Probe:
     """How readiness is asked: an HTTP path that answers, or a TCP port that accepts."""
 
-    kind: Literal["http", "tcp"] = Field(description="http or tcp.")
-    port: int = Field(description="Port on the process's node.")
-    path: str = Field(default="/health", description="Path for http.")
-    status: int = Field(default=200, description="Status of http that means ready.")
-    body: str | None = Field(
-        default=None, description="Regular expression that http's answer must hold; None: any answer will do."
-    )
-    node: str | None = Field(default=None, description="Another node that is asked; None: the process's own.")
+    kind: Literal["http", "tcp"]
+    """http or tcp."""
+    port: int
+    """Port on the process's node."""
+    path: str = "/health"
+    """Path for http."""
+    status: int = 200
+    """Status of http that means ready."""
+    body: str | None = None
+    """Regular expression that http's answer must hold; None: any answer will do."""
+    node: str | None = None
+    """Another node that is asked; None: the process's own."""
 
 
-class Readiness(Value):
+@rendered
+class Readiness:
     """When a service counts as ready: all that is given here holds."""
 
-    probes: tuple[Probe, ...] = Field(default=(), description="Ports that answer.")
-    log: str | None = Field(default=None, description="Regular expression that a line of its log matches.")
-    file: str | None = Field(default=None, description="File on the hosts that is there, and not empty.")
-    timeout_seconds: float = Field(default=120, description="The longest wait, seconds.")
-    interval_seconds: float = Field(default=2, description="Seconds between two looks, at most.")
+    probes: tuple[Probe, ...] = ()
+    """Ports that answer."""
+    log: str | None = None
+    """Regular expression that a line of its log matches."""
+    file: str | None = None
+    """File on the hosts that is there, and not empty."""
+    timeout_seconds: float = 120.0
+    """The longest wait, seconds."""
+    interval_seconds: float = 2.0
+    """Seconds between two looks, at most."""
 
 
-class Census(Value):
+@rendered
+class Census:
     """How many workers a frontend knows of."""
 
-    prefill: int = Field(default=0, description="Prefill workers.")
-    decode: int = Field(default=0, description="Decode or aggregated workers.")
+    prefill: int = 0
+    """Prefill workers."""
+    decode: int = 0
+    """Decode or aggregated workers."""
 
 
-class Binding(Value):
-    """What a plan's symbols stand for: addresses, directories and a shift of the ports."""
+@rendered
+class Binding:
+    """What a plan's symbols stand for: addresses, directories and windows of ports."""
 
-    addresses: dict[str, str] = Field(description="Node to address; symbolic (`ip-n0`) in a plan.")
-    hosts: dict[str, str] = Field(
-        default_factory=dict, description="Node to host name, where it is not the node's own name."
-    )
-    logs: str = Field(default="<LOGS>", description="Log directory.")
-    job: str = Field(default="<JOB>", description="Number of the Slurm job.")
-    scratch: str = Field(
-        default="<SCRATCH>", description="Directory on a node's own disk, for this allocation alone."
-    )
+    addresses: dict[str, str]
+    """Node to address; symbolic (`ip-n0`) in a plan."""
+    hosts: dict[str, str] = field(default_factory=dict)
+    """Node to host name, where it is not the node's own name."""
+    logs: str = "<LOGS>"
+    """Log directory."""
+    job: str = "<JOB>"
+    """Number of the Slurm job."""
+    scratch: str = "<SCRATCH>"
+    """Directory on a node's own disk, for this allocation alone."""
+    windows: dict[str, int] = field(default_factory=dict)
+    """Node to the window of its ports, where other jobs may have some too; 0: the usual ones."""
 
     def host(self, node: str) -> str:
         """Host name of a node."""
         return self.hosts.get(node, node)
 
+    def port(self, node: str, port: int | PortBlock, number: int = 0) -> int:
+        """A port of the table, or the one with a number in a block, on a node."""
+        window = self.windows.get(node, 0)
+        return within(window, port) if isinstance(port, int) else numbered(window, port, number)
 
-class Endpoint(Value):
+
+@rendered
+class Endpoint:
     """A place that answers HTTP."""
 
-    node: str = Field(description="Symbolic node.")
-    port: int = Field(description="Port on it.")
+    node: str
+    """Symbolic node."""
+    port: int
+    """Port on it."""
 
 
-class Deployment(Value):
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
     """The facts of a configuration that every rendered command may need."""
 
-    model_path: str = Field(description="Directory on the hosts, or hub name, of the model.")
-    model_source: str | None = Field(
-        default=None, description="Directory that model_path, on each node's own disk, is a copy of."
-    )
-    model_mount: str | None = Field(
-        default=None, description="Where processes find the model in their containers; None: at model_path."
-    )
-    log_mount: str | None = Field(
-        default=None, description="Where processes find the logs in their containers; None: as on the hosts."
-    )
-    served_model: str = Field(description="Name under which it is served.")
-    transport: Transport = Field(description="How workers are reached: registered with Dynamo, or by HTTP.")
-    gpus_per_node: int = Field(description="GPUs of a node.")
-    gpu_type: str | None = Field(default=None, description="GPU model.")
-    processes: tuple[ProcessPlace, ...] = Field(
-        description="Every worker process, in order of role, worker and rank."
-    )
-    standbys: tuple[ProcessPlace, ...] = Field(
-        default=(), description="Engines that stand by on the GPUs of those processes."
-    )
-    head: str = Field(description="The first node that no component has for itself.")
-    frontend: str = Field(description="Node of the frontend, or of nginx where there are several.")
-    frontends: tuple[Endpoint, ...] = Field(
-        default=(), description="Node and port of each frontend process, where there may be several."
-    )
-    infra: str = Field(description="Node of the discovery plane.")
-    public_port: int = Field(description="Port of the public API.")
-    registering: bool = Field(
-        default=False, description="Whether workers register with their router, which is told no URLs."
-    )
-    request_plane: str = Field(default="tcp", description="How Dynamo's requests reach workers.")
-    event_plane: str | None = Field(default=None, description="How Dynamo's events travel; None: its choice.")
-    config_dump: bool = Field(
-        default=True, description="Whether engines write their resolved configuration to the logs."
-    )
-    visible_devices: str = Field(
-        default="CUDA_VISIBLE_DEVICES", description="Variable that tells a process its GPUs."
-    )
-    schemes: dict[str, str] = Field(
-        default_factory=dict, description="Mode to the scheme of its workers' URLs, where it is not http."
-    )
-    binding: Binding = Field(description="What the symbols stand for.")
-    discovery: dict[str, str] = Field(
-        default_factory=dict, description="Environment that names the discovery plane."
-    )
-    stores: dict[str, str] = Field(
-        default_factory=dict, description="Environment that names the Mooncake master."
-    )
-    services: dict[str, tuple[str, ...]] = Field(
-        default_factory=dict, description="Service that is started to the nodes of its instances, in order."
-    )
-    terminal: tuple[str, ...] = Field(default=(), description="Services whose end is the end of the job.")
+    __pydantic_config__ = OF_FILES
+
+    model_path: str
+    """Directory on the hosts, or hub name, of the model."""
+    model_source: str | None = None
+    """Directory that model_path, on each node's own disk, is a copy of."""
+    model_mount: str | None = None
+    """Where processes find the model in their containers; None: at model_path."""
+    log_mount: str | None = None
+    """Where processes find the logs in their containers; None: as on the hosts."""
+    served_model: str
+    """Name under which it is served."""
+    transport: Transport
+    """How workers are reached: registered with Dynamo, or by HTTP."""
+    gpus_per_node: int
+    """GPUs of a node."""
+    gpu_type: str | None = None
+    """GPU model."""
+    processes: tuple[ProcessPlace, ...]
+    """Every worker process, in order of role, worker and rank."""
+    standbys: tuple[ProcessPlace, ...] = ()
+    """Engines that stand by on the GPUs of those processes."""
+    head: str
+    """The first node that no component has for itself."""
+    frontend: str
+    """Node of the frontend, or of nginx where there are several."""
+    frontends: tuple[Endpoint, ...] = ()
+    """Node and port of each frontend process, where there may be several."""
+    infra: str
+    """Node of the discovery plane."""
+    public_port: int
+    """Port of the public API."""
+    registering: bool = False
+    """Whether workers register with their router, which is told no URLs."""
+    request_plane: str = "tcp"
+    """How Dynamo's requests reach workers."""
+    event_plane: str | None = None
+    """How Dynamo's events travel; None: its choice."""
+    config_dump: bool = True
+    """Whether engines write their resolved configuration to the logs."""
+    visible_devices: str = "CUDA_VISIBLE_DEVICES"
+    """Variable that tells a process its GPUs."""
+    schemes: dict[str, str] = field(default_factory=dict)
+    """Mode to the scheme of its workers' URLs, where it is not http."""
+    binding: Binding
+    """What the symbols stand for."""
+    discovery: dict[str, str] = field(default_factory=dict)
+    """Environment that names the discovery plane."""
+    stores: dict[str, str] = field(default_factory=dict)
+    """Environment that names the Mooncake master."""
+    services: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Service that is started to the nodes of its instances, in order."""
+    terminal: tuple[str, ...] = ()
+    """Services whose end is the end of the job."""
 
     @property
     def model(self) -> str:
@@ -162,7 +214,14 @@ class Deployment(Value):
 
     def ranks(self, process: ProcessPlace) -> tuple[ProcessPlace, ...]:
         """All processes of the worker that `process` belongs to, by rank."""
-        return tuple(p for p in self.processes if (p.mode, p.index) == (process.mode, process.index))
+        return self._workers[process.mode, process.index]
+
+    @cached_property
+    def _workers(self) -> dict[tuple[str, int], tuple[ProcessPlace, ...]]:
+        found: dict[tuple[str, int], list[ProcessPlace]] = {}
+        for process in self.processes:
+            found.setdefault((process.mode, process.index), []).append(process)
+        return {worker: tuple(ranks) for worker, ranks in found.items()}
 
     def engines(self, process: ProcessPlace) -> tuple[ProcessPlace, ...]:
         """A process, and what stands by on its GPUs."""
@@ -184,6 +243,14 @@ class Deployment(Value):
     def address(self, node: str) -> str:
         """Address of a node."""
         return self.binding.addresses[node]
+
+    def port(self, node: str, port: int | PortBlock, number: int = 0) -> int:
+        """A port of the table, or the one with a number in a block, on a node."""
+        return self.binding.port(node, port, number)
+
+    def process_number(self, process: ProcessPlace) -> int:
+        """Number of a process among those that have ports by it: of the deployment, or of a shared node."""
+        return process.system_port - self.port(process.node, DYNAMO_SYSTEM)
 
     def host(self, node: str) -> str:
         """Name of the host that stands for a node; in a plan the node's own."""

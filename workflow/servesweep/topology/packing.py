@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from servesweep.topology.layout_notes import beyond, counted
-from servesweep.topology.shapes import MODES, Mode, NodeGpus, RoleShape, WorkerPlace
+from servesweep.topology.shapes import MODES, Mode, NodeGpus, RoleShape, WorkerPlace, reserved_nodes
 
 
 class PackingError(ValueError):
@@ -84,6 +84,9 @@ def pack(
             try:
                 placed.append(WorkerPlace(role.mode, index, cursor.take(role.gpus)))
             except _NoNodeError:
+                left = _beside(placed, role, nodes, gpus_per_node, spread) if colocate else None
+                if left is not None:
+                    return left
                 needed = _nodes_needed(ordered, gpus_per_node, spread, colocate, exact)
                 message = _does_not_fit(ordered, role, index, len(nodes), needed, gpus_per_node, colocate)
                 # Who takes more than its own nodes is to blame, and not who then finds none.
@@ -93,6 +96,25 @@ def pack(
                     message += f" ({greedy[mode]})"
                 raise DoesNotFitError(message, mode, index, len(nodes), needed) from None
     return tuple(placed)
+
+
+def _beside(
+    placed: Sequence[WorkerPlace], role: RoleShape, nodes: Sequence[str], gpus_per_node: int, spread: bool
+) -> tuple[WorkerPlace, ...] | None:
+    """The workers with decode on the first nodes that have GPUs left for it; None where there are too few."""
+    others = [worker for worker in placed if worker.mode != role.mode]
+    free = {node: list(range(gpus_per_node)) for node in nodes}
+    for worker in others:
+        for place in worker.places:
+            free[place.node] = [gpu for gpu in free[place.node] if gpu not in place.gpus]
+    found = []
+    for index in range(role.workers):
+        node = next((node for node in nodes if len(free[node]) >= role.gpus), None)
+        if node is None or role.mode != "decode":
+            return None
+        found.append(WorkerPlace(role.mode, index, (NodeGpus(node, tuple(free[node][: role.gpus])),)))
+        free[node] = [] if spread else free[node][role.gpus :]
+    return (*others, *found)
 
 
 @dataclass
@@ -184,7 +206,7 @@ def _does_not_fit(
         f" {role.mode} worker {index} finds no place, {needed} nodes are needed"
     )
     if colocate and role.mode == "decode":
-        sentence += " (colocated decode workers get what is free after the last prefill worker)"
+        sentence += " (colocated decode workers get the GPUs that prefill leaves free on a node)"
     return sentence
 
 
@@ -221,9 +243,10 @@ def vllm_colocates(
     return allow and both and (across_nodes or _worker_gpus(roles) <= gpus_per_node)
 
 
-def colocated_nodes(roles: Sequence[RoleShape], gpus_per_node: int) -> int:
-    """Nodes of a vLLM deployment whose roles colocate: as many as all workers' GPUs fill."""
-    return -(-_worker_gpus(roles) // gpus_per_node)
+def colocated_nodes(roles: Sequence[RoleShape], gpus_per_node: int, *, spread: bool = False) -> int:
+    """Nodes of a vLLM deployment whose roles colocate: those that their workers fill, of those reserved."""
+    filled = -(-_worker_gpus(roles) // gpus_per_node)
+    return max(filled, min(_nodes_needed(roles, gpus_per_node, spread, True, False), reserved_nodes(roles)))
 
 
 def _worker_gpus(roles: Sequence[RoleShape]) -> int:

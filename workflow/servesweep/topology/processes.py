@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from servesweep.topology.packing import PackingError
+from servesweep.topology.port_book import PortBook
 from servesweep.topology.ports import (
     BOOTSTRAP,
     DIST_INIT,
@@ -17,7 +18,6 @@ from servesweep.topology.ports import (
     VLLM,
     WORKER_HTTP,
     PortBlock,
-    PortBook,
 )
 from servesweep.topology.shapes import Mode, NodeGpus, ProcessPlace, WorkerPlace
 
@@ -91,12 +91,8 @@ def _worker_processes(
     for part in _parts(worker, parallel, by_rank):
         node, owner = part.place.node, f"{name} rank {part.rank}"
         system = book.everywhere(DYNAMO_SYSTEM, node, owner)
-        number = system - DYNAMO_SYSTEM.base
-        nccl, vllm = NCCL.base + number * NCCL.stride, VLLM.base + number * VLLM.stride
-        book.claim(node, nccl, owner, NCCL)
-        book.claim(node, vllm, owner, VLLM)
-        if nixl_base is not None:
-            book.claim(node, nixl_base + part.rank, owner, NIXL, part.ranks)
+        nccl = book.following(NCCL, node, DYNAMO_SYSTEM, system, owner)
+        vllm = book.following(VLLM, node, DYNAMO_SYSTEM, system, owner)
         yield ProcessPlace(
             mode=worker.mode,
             index=worker.index,
@@ -105,7 +101,7 @@ def _worker_processes(
             gpus=part.place.gpus,
             worker_nodes=worker.nodes,
             system_port=system,
-            nixl_port=nixl_base if nixl_base is not None else book.everywhere(NIXL, node, owner),
+            nixl_port=_nixl(book, node, owner, part, nixl_base),
             nccl_port=nccl,
             vllm_port=vllm,
             http_port=book.on_address(http, node, owner) if part.serves else None,
@@ -115,6 +111,17 @@ def _worker_processes(
             dist_init_port=dist_init,
             data_parallel_ranks=part.ranks,
         )
+
+
+def _nixl(book: PortBook, node: str, owner: str, part: _Part, base: int | None) -> int:
+    """A process's port, or the one to which its engine adds its data-parallel ranks."""
+    if base is None:
+        return book.everywhere(NIXL, node, owner)
+    if book.shared(node):
+        # Each process is told its base: here it is its own window's.
+        return book.everywhere(NIXL, node, owner, part.ranks) - part.rank
+    book.claim(node, base + part.rank, owner, NIXL, part.ranks)
+    return base
 
 
 def _parts(worker: WorkerPlace, parallel: Parallelism, by_rank: bool) -> Iterator[_Part]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from servesweep.topology.ports import DYNAMO_SYSTEM, KV_EVENTS, NCCL, NIXL, VLLM, PortBook
+from servesweep.topology.port_book import PortBook
+from servesweep.topology.ports import DYNAMO_SYSTEM, KV_EVENTS, NCCL, NIXL, VLLM
 from servesweep.topology.shapes import Mode, ProcessPlace
 
 
@@ -29,18 +30,14 @@ def _twins(
         for engine in range(1, counts.get(process.mode, 0) + 1):
             owner = f"{process.mode} {process.index} rank {process.rank} engine {engine}"
             system = book.everywhere(DYNAMO_SYSTEM, process.node, owner)
-            number = system - DYNAMO_SYSTEM.base
-            nccl, vllm = NCCL.base + number * NCCL.stride, VLLM.base + number * VLLM.stride
-            book.claim(process.node, nccl, owner, NCCL)
-            book.claim(process.node, vllm, owner, VLLM)
             publishes = process.kv_events_port is not None
             yield replace(
                 process,
                 engine=engine,
                 system_port=system,
                 nixl_port=book.everywhere(NIXL, process.node, owner),
-                nccl_port=nccl,
-                vllm_port=vllm,
+                nccl_port=book.following(NCCL, process.node, DYNAMO_SYSTEM, system, owner),
+                vllm_port=book.following(VLLM, process.node, DYNAMO_SYSTEM, system, owner),
                 # Dynamo asks no engine by HTTP.
                 http_port=None,
                 kv_events_port=book.everywhere(KV_EVENTS, process.node, owner) if publishes else None,
