@@ -190,8 +190,8 @@ def test_without_schema_the_file_is_refused_and_migrate_is_named(
     with pytest.raises(RecipeError) as caught:
         plans_of(corpus / "v2" / name, tmp_path)
     told = str(caught.value)
-    assert "schema: required key is missing: write schema: 2" in told
-    assert "`servesweep migrate` rewrites v1 recipes" in told
+    assert "this is a recipe of v1: `servesweep migrate " in told
+    assert told.endswith("` writes it as schema 2")
 
 
 def test_dynamo_routes_by_cache_and_nats_runs_only_for_its_planes(plans: dict[str, Plan]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -82,7 +83,7 @@ def sbatch() -> Callable[[Plan], list[str]]:
 
     def call(plan: Plan) -> list[str]:
         slurm = plan.slurm
-        known = {k: v for k, v in slurm.model_dump().items() if v is not None and k != "comment"}
+        known = {k: v for k, v in asdict(slurm).items() if v is not None and k != "comment"}
         job = SimpleNamespace(resources=_Resources(known, mpi="srun"), threads=1)
         validate_slurm_extra(job)
         frame = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ import yaml
 from servesweep.evidence.files import RunFiles, keep_plan
 from servesweep.evidence.lockfile import write_lockfile
 from servesweep.plan.plan import plan_text
+from servesweep.plan.render import rebind
 from servesweep.plan.replicas import reserve_opentela
-from servesweep.topology.ports import OPENTELA, PortBook, PortError
+from servesweep.topology.deployment import Binding
+from servesweep.topology.port_book import PortBook
+from servesweep.topology.ports import OPENTELA, PortError
 from servesweep.topology.shapes import NodeGpus, WorkerPlace
 
 
@@ -31,6 +35,44 @@ class TestSupported:
         assert "ray start --head" in head
         assert "vllm serve /models/m --port 8080 --distributed-executor-backend ray" in head
         assert follower.startswith("ray start --address=ip-n0:6379")
+
+    def test_the_engine_starts_once_ray_has_the_gpus_of_every_node_and_both_end_together(
+        self, read: Any
+    ) -> None:
+        """Run on real nodes by a real Ray in tests/cluster/test_replicas.py."""
+        plan = read.plan("engine: vllm\nreplicas: 1\nnodes_per_replica: 4\n")
+        script = plan.steps[0].command.argv[2]
+        waiting, starting, ending = (
+            script.index(words) for words in ('.get("GPU", 0) < 32', '"$0" "$@" &', "wait -n $engine $ray")
+        )
+        assert waiting < starting < ending
+        assert all("--block" in " ".join(step.command.argv) for step in plan.steps)
+
+    def test_multi_replica_fanout_is_one_router_over_the_port_8080_of_each(self, read: Any) -> None:
+        """Run on real nodes by the real router in tests/cluster/test_replicas.py."""
+        plan = read.plan("engine: vllm\nreplicas: 3\nnodes_per_replica: 2\nrouter: sglang\n")
+        (router,) = [step for step in plan.steps if step.kind == "frontend"]
+        words = " ".join(router.command.argv)
+        assert "--worker-urls http://ip-n0:8080 http://ip-n2:8080 http://ip-n4:8080 " in words
+        assert router.probe.port == 30000
+
+    @pytest.mark.parametrize("said", ['{"a": "b c"}', "$(hostname)", "`id`", "it's", "a;b", "a\\ b"])
+    def test_what_opentela_runs_has_the_words_as_they_were(self, read: Any, said: str) -> None:
+        """Run on real nodes in tests/cluster/test_replicas.py."""
+        arguments = json.dumps("--name " + shlex.quote(said))
+        plan = read.plan(
+            f"engine: sglang\nreplicas: 1\nrouter: opentela\nframework_args: {arguments}\n",
+            otela_binary="/otela",
+        )
+        words = plan.steps[0].command.argv
+        inner = shlex.split(words[words.index("--subprocess") + 1])
+        assert inner[inner.index("--name") + 1] == said
+
+    def test_a_replica_keeps_its_port_where_other_jobs_share_the_node(self, read: Any) -> None:
+        plan = read.plan("engine: sglang\nreplicas: 2\nrouter: sglang\n")
+        addresses = {"n0": "10.0.0.1", "n1": "10.0.0.2"}
+        bound = rebind(plan, Binding(addresses=addresses, windows={"n0": 4, "n1": 4}))
+        assert [step.probe.port for step in bound.steps] == [8080, 8080, 30000]
 
 
 class TestDeliberatelyNotSupported:

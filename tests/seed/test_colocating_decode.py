@@ -44,6 +44,7 @@ class TestColocatingDecode:
     def test_a_split_that_does_not_fit_fails_by_real_packing(self, read: Any) -> None:
         # 3 + 3 GPUs leave 2, so that the sum fits and the packing does not.
         text = COLOCATE.replace("gpus: 2 ", "gpus: 3 ").replace("gpus: 4 ", "gpus: 3 ")
+        text = text.replace("tensor-parallel-size: 4", "tensor-parallel-size: 3")
         assert read.refusal(text).startswith(
             "roles.decode.nodes: 2 prefill x 3 GPUs and 1 decode x 3 GPUs do not fit on 1 node of 8 GPUs"
         )
@@ -75,7 +76,7 @@ class TestColocatingDecode:
         assert read.complaint(text) == (
             "recipe.yaml:17: roles.decode.nodes: 2 prefill x 2 GPUs and 2 decode x 4 GPUs do not fit on"
             " 1 node of 8 GPUs: decode worker 1 finds no place, 2 nodes are needed"
-            " (colocated decode workers get what is free after the last prefill worker)"
+            " (colocated decode workers get the GPUs that prefill leaves free on a node)"
         )
 
     def test_the_plan_command_catches_it(self, command: Any) -> None:

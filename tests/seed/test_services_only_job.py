@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 
@@ -31,7 +32,7 @@ class TestServicesOnly:
 
     def test_its_topology_counts_no_worker(self, read: Any, sbatch: Any) -> None:
         plan = read.plan(self.TEXT)
-        found = plan.topology.model_dump()
+        found = asdict(plan.topology)
         assert (found.pop("total_nodes"), found.pop("gpus_per_node"), found.pop("is_disaggregated")) == (
             3, 8, False,
         )  # fmt: skip

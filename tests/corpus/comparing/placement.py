@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +19,7 @@ PROPERTIES = (
 def compare_map(case: Case) -> None:
     """Which nodes there are and what stands where; the properties that tables and clients compute with."""
     plan, placed = case.plan, case.placed["placement"]
-    topology = plan.topology.model_dump()
+    topology = asdict(plan.topology)
     nodes = placed["nodes"]
     active = [mode for mode in ("prefill", "decode", "agg") if case.placed[f"num_{mode}"]]
     theirs = {**case.placed}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,7 +30,7 @@ class Resources(dict[str, Any]):
 
 def sbatch(slurm: SlurmRequest) -> list[str]:
     """The words that the executor plugin would call for a request, checked by its own rules."""
-    resources = Resources({k: v for k, v in slurm.model_dump().items() if v is not None and k != "comment"})
+    resources = Resources({k: v for k, v in asdict(slurm).items() if v is not None and k != "comment"})
     resources["mpi"] = "srun"
     job = SimpleNamespace(resources=resources, threads=1)
     validate_slurm_extra(job)

@@ -17,6 +17,9 @@ PD = (
     " decode: {nodes: 2, workers: 1, gpus: 8}}\n"
     "benchmark: {type: sa-bench, isl: 8, osl: 8, concurrencies: [1, 4, 4]}\n"
 )
+HINT = (
+    "; planning for another machine? `preflight: false` in the cluster file, or --no-preflight, does not look"
+)
 # The model of these recipes is on no machine, so nothing looks for it.
 SITE = (
     "preflight: false\ndefault_partition: batch\ndefault_time_limit: 90\nenvironment: {HF_HUB_OFFLINE: 1}\n"
@@ -86,7 +89,7 @@ def test_the_page_tells_everything(run) -> None:  # type: ignore[no-untyped-def]
         "  env     roles.prefill: A='a b'",
         "  prefill_1  on n0, http 6132, bootstrap 7201, system 7501, kv_events 5551, nixl 5401",
         "  note    the point c4 is given 2 times and measured once",
-        "1 configuration, 2 points, at most 18 GPU-hours in all",
+        "1 configuration, 2 points, 3 nodes a job, at most 18 GPU-hours in all",
     ):
         assert line in text.splitlines(), line
 
@@ -99,15 +102,16 @@ def test_a_value_set_from_outside_is_told(run) -> None:  # type: ignore[no-untyp
 
 
 def test_what_cannot_be_run_is_planned_and_told(run) -> None:  # type: ignore[no-untyped-def]
-    body = "engine: sglang\nroles: {agg: {nodes: 1, restart: always}}\npost_eval: {command: [x]}\n"
+    body = "engine: sglang\nroles: {agg: {nodes: 1}}\ndynamo: {top_of_tree: true}\nreporting: {}\n"
     shown = json.loads(run("a.yaml", "--json", a=HEAD + body).stdout)
     assert shown["unsupported"] == [
-        "roles.agg.restart: relaunching a worker", "post_eval: a command after the load",
+        "reporting: telling others about the run", "dynamo.top_of_tree: building Dynamo",
     ]  # fmt: skip
     assert shown["refused"] == [
-        "roles.agg.restart: relaunching a worker is planned but cannot be run by this version",
-        "post_eval: a command after the load is planned but cannot be run by this version",
-        "model.path: '/models/m' is no directory, and no alias of the cluster file (there are: none)",
+        "reporting: telling others about the run: this version cannot run it yet",
+        "dynamo.top_of_tree: building Dynamo: this version cannot run it yet",
+        "model.path: '/models/m' is no directory, and without a cluster file (--cluster) there are no aliases"
+        f"{HINT}",
     ]
     told = run("a.yaml")
     assert f"  refused {shown['refused'][0]}" in told.stdout.splitlines()
@@ -149,5 +153,31 @@ def test_a_directory_of_recipes_and_one_of_results(run) -> None:  # type: ignore
 def test_files_with_faults_hide_no_others(run) -> None:  # type: ignore[no-untyped-def]
     result = run("a.yaml,b.yaml", "--cluster", "cluster.yaml", "--brief", a=HEAD + PD, b=HEAD + "engine: x\n")
     assert result.exit_code == 1
-    assert "1 configuration, 2 points, at most 18 GPU-hours in all" in result.stdout.splitlines()
+    assert (
+        "1 configuration, 2 points, 3 nodes a job, at most 18 GPU-hours in all" in result.stdout.splitlines()
+    )
     assert {line.split(":")[0] for line in result.stderr.splitlines()} == {"b.yaml"}
+
+
+def test_no_preflight_looks_for_nothing_on_this_machine(run) -> None:  # type: ignore[no-untyped-def]
+    assert run("a.yaml", a=HEAD + PD).exit_code == 1
+    result = run("a.yaml", "--no-preflight")
+    assert (result.exit_code, result.stderr) == (0, "")
+    told = CliRunner().invoke(main, ["validate", "a.yaml", "--cluster", "site.yaml"])
+    assert told.exit_code == 1
+    Path("site.yaml").write_text("launcher: slurm\n")
+    told = CliRunner().invoke(main, ["validate", "a.yaml", "--cluster", "site.yaml"])
+    assert told.stderr.strip().endswith(HINT)
+    words = ["validate", "a.yaml", "--cluster", "site.yaml", "--no-preflight"]
+    assert CliRunner().invoke(main, words).exit_code == 0
+
+
+def test_the_cluster_file_is_the_workflow_s_where_none_is_named(run) -> None:  # type: ignore[no-untyped-def]
+    Path("a.yaml").write_text(HEAD + PD)
+    none = CliRunner().invoke(main, ["validate", "a.yaml"])
+    assert none.stderr == "no cluster file is named: say --cluster FILE; config/config.yaml names none here\n"
+    Path("config").mkdir()
+    Path("config/config.yaml").write_text("recipes: a.yaml\ncluster: cluster.yaml\n")
+    assert run("a.yaml", "--json").exit_code == 0
+    assert json.loads(run("a.yaml", "--json").stdout)["slurm"]["partition"] == "batch"
+    assert CliRunner().invoke(main, ["validate", "a.yaml"]).exit_code == 0

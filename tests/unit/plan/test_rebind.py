@@ -10,7 +10,7 @@ import pytest
 from servesweep.plan.plan import Plan, PlanError, plan_text, read_plan
 from servesweep.plan.recipe_files import find_recipes
 from servesweep.plan.render import rebind
-from servesweep.plan.sweep import read_cluster, read_sweep
+from servesweep.plan.sweep import read_cluster, read_what_can_be_read
 from servesweep.topology.deployment import Binding
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -21,7 +21,10 @@ def shipped(site: str) -> dict[str, Plan]:
     """The plan of every recipe that comes with the repository."""
     cluster = read_cluster(str(ROOT / f"config/{site}.yaml"))
     recipes = find_recipes(str(ROOT / "config/recipes"))
-    return read_sweep(recipes, cluster, ROOT / "config/recipes")
+    plans, problems = read_what_can_be_read(recipes, cluster, ROOT / "config/recipes")
+    # Two clusters of Ray have one port on one machine.
+    assert all(site == "local" and "6379" in problem.message for problem in problems)
+    return plans
 
 
 def binding(plan: Plan) -> Binding:

@@ -41,10 +41,12 @@ SA = "benchmark: {type: sa-bench, isl: 8, osl: 8, concurrencies: 1}\n"
          "  decode: {nodes: colocate, gpus: 8}\n",
          "7: roles.decode.nodes: 2 prefill x 4 GPUs and 1 decode x 8 GPUs do not fit on 1 node of 8 GPUs:"
          " decode worker 0 finds no place, 2 nodes are needed"
-         " (colocated decode workers get what is free after the last prefill worker)"),
+         " (colocated decode workers get the GPUs that prefill leaves free on a node)"),
         ("engine: mocker\nroles:\n  agg: {nodes: 2}\n",
          "6: roles.agg.gpus: a worker of the engine mocker runs on one node of 8 GPUs, and this one has 16:"
          " make more workers, or set gpus"),
+        ("engine: {type: command, argv: [srv, '{port}', '{modell}']}\n" + AGG,
+         "4: engine.argv: unknown placeholder {modell}; did you mean {model}?"),
         # arguments that servesweep owns
         ("engine: sglang\nroles:\n  agg:\n    nodes: 1\n    args:\n      dist_init_addr: x\n",
          "9: roles.agg.args.dist_init_addr:"

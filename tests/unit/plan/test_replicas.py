@@ -134,7 +134,8 @@ def test_vllm_over_nodes_is_a_ray_cluster(plan: Planner) -> None:
         "--model", "/m", "--served-model-name", name,
     )  # fmt: skip
     assert follower == (
-        "ray", "start", "--address=ip-n2:6379", "--num-gpus=8", "--disable-usage-stats", "--block",
+        "ray", "start", "--address=ip-n2:6379", "--num-gpus=8", "--node-ip-address=ip-n3",
+        "--disable-usage-stats", "--block",
     )  # fmt: skip
 
 

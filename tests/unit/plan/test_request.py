@@ -91,7 +91,7 @@ def test_colocated_decode_takes_no_node_of_its_own(plan: Planner) -> None:
 
 def test_idle_nodes_are_noted(plan: Planner) -> None:
     found = plan("engine: sglang\nroles: {agg: {nodes: 2, workers: 1, gpus: 4}}\n")
-    assert found.notes == ("no worker runs on n1",)
+    assert found.notes[0] == "no worker runs on n1"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from servesweep.plan.plan import Plan, PlanError, plan_text
-from servesweep.plan.preflight import preflight
+from servesweep.plan.preflight import ELSEWHERE, preflight
 from servesweep.plan.recipe_files import RecipeFile, find_recipes
 from servesweep.plan.sweep import read_recipe_file, read_sweep
 from servesweep.plan.table import SweepTable, validate_recipe, write_sweep_list
@@ -297,10 +297,11 @@ def test_preflight_looks_for_the_model() -> None:
     assert preflight(planned(PLAIN.replace("path: tiny", "path: 'hf:org/model'"))) == []
     assert refusals(planned(PLAIN.replace("path: tiny", "path: tyni"), model_paths=alias)) == [
         "r.yaml: model.path: 'tyni' is no directory, and no alias of the cluster file"
-        " (there are: large, tiny)"
+        f" (there are: large, tiny){ELSEWHERE}"
     ]
     assert refusals(planned(PLAIN.replace("path: tiny", "path: large"), model_paths=alias)) == [
         "r.yaml: model.path: 'large' is models/large in the cluster file, and there is no such directory"
+        f"{ELSEWHERE}"
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 
 from servesweep.benchmarks import BENCHMARKS
@@ -11,6 +11,8 @@ from servesweep.benchmarks.benchmark import Load
 from servesweep.plan.configuration import canonical
 from servesweep.recipe.benchmark import BenchmarkSection
 from servesweep.recipe.section import Section
+
+FACTS = tuple(field.name for field in fields(Load))
 
 
 @dataclass(frozen=True)
@@ -36,4 +38,6 @@ def _asked(kind: str, options: str) -> Asked:
     benchmark = BENCHMARKS[kind]
     read = benchmark.Options.model_validate(json.loads(options))
     loads = benchmark.loads(read)
-    return Asked(read, tuple((load, canonical(load.model_dump(mode="json"))) for load in loads))
+    return Asked(
+        read, tuple((load, canonical({name: getattr(load, name) for name in FACTS})) for load in loads)
+    )

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any
 
 from servesweep.recipe.cluster import Cluster
+from servesweep.recipe.naming import safe_name
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.variants import Variant
 
 RESULT_SCHEMA = 1
 MAX_ID = 120
+# Keys of a recipe that say what is done with a deployment.
+OF_THE_LOAD = ("benchmark", "health_check", "name")
+ALIASES = ("model_paths", "containers")
 PATIENCE = ("cluster", "default_time_limit", "default_account", "default_health_check")
 # Keys of the cluster file that decide nothing about a configuration.
-ASIDE = ("preflight", "output_dir", "srtctl_root", "cloud", "reporting", "telemetry", "git_http_version")
+ASIDE = (
+    *("preflight", "output_dir", "srtctl_root", "cloud", "reporting", "telemetry", "git_http_version"),
+    "gpu_hour_price",
+)
 CONFIGURATION_ID = r"[A-Za-z0-9][A-Za-z0-9._+-]*"
 # One for all digests: json.dumps would make another each time.
 CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
+
+
+# Canonical texts: what may decide something about what is measured, and what is patience.
+SiteFacts = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -45,39 +54,31 @@ def configuration_id(recipe_file: str, root: Path, suffix: str | None) -> str:
     The file's part has no `_` of its own, so that `agg_tp2.yaml`, which is `agg-tp2`, is never taken for it.
     """
     text = _file_part(recipe_file, root) + (f"_{suffix}" if suffix else "")
-    slug = re.sub(r"[^A-Za-z0-9._+-]+", "-", text).lstrip("._+-") or "recipe"
-    if len(slug) > MAX_ID:
-        slug = f"{slug[: MAX_ID - 9]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    return slug
+    return safe_name(text, MAX_ID).lstrip("._+-") or "recipe"
 
 
 # A file may have thousands of variants, and Snakemake asks for each of them many times.
 @lru_cache(maxsize=1024)
 def _file_part(recipe_file: str, root: Path) -> str:
-    path = PurePath(recipe_file)
-    inside = path.relative_to(root) if path.is_relative_to(root) else path
-    parts = [part for part in inside.with_suffix("").parts if part not in ("..", ".", "/")]
-    return ".".join(parts).replace("_", "-")
-
-
-def digest(*parts: Any) -> str:
-    """Sixteen hexadecimal digits that change when any value does, and with no order of keys."""
-    return digest_of(*map(canonical, parts))
+    # pathlib would take longer than all the rest.
+    text = recipe_file if recipe_file.startswith(f"{root}/") else str(PurePath(recipe_file))
+    *folders, name = text.removeprefix(f"{root}/").split("/")
+    parts = [*folders, name.rpartition(".")[0] or name]
+    said = ".".join(part for part in parts if part not in ("..", ".", ""))
+    return safe_name(said, MAX_ID).replace("_", "-")
 
 
 def canonical(part: Any) -> str:
-    """The text by which a part enters a digest."""
+    """The text by which a part enters a digest: the same for any order of keys."""
     return CANONICAL.encode(part)
 
 
 def digest_of(*texts: str) -> str:
-    """`digest` of parts whose canonical texts are known."""
+    """Sixteen hexadecimal digits for the canonical texts of some parts."""
     return hashlib.sha256(f"[{','.join(texts)}]".encode()).hexdigest()[:16]
 
 
-def digests(
-    recipe: Recipe, cluster: Cluster, facts: Mapping[str, Any], files: dict[str, str]
-) -> tuple[str, str]:
+def digests(recipe: Recipe, cluster: Cluster, facts: SiteFacts, files: dict[str, str]) -> tuple[str, str]:
     """Identities of a configuration, and of its deployment.
 
     `facts` are those of `facts_of(cluster)`.
@@ -86,23 +87,31 @@ def digests(
         what it resolves to, and the version of its results; what is measured, which is the same without the
         load, the patience and the labels.
     """
-    data, site = _data(recipe), _site(recipe, cluster, facts)
-    kept = {key: value for key, value in data.items() if key not in ("benchmark", "health_check", "name")}
-    kept["slurm"] = {key: value for key, value in kept.get("slurm", {}).items() if key != "time_limit"}
-    lasting = {key: value for key, value in site.items() if key not in PATIENCE}
-    return digest(data, site, files, RESULT_SCHEMA), digest(kept, lasting, files, RESULT_SCHEMA)
+    data = _data(recipe)
+    aside: dict[str, Any] = {key: data.pop(key, None) for key in OF_THE_LOAD}
+    if "slurm" in data:
+        aside["time_limit"] = data["slurm"].pop("time_limit", None)
+        if not data["slurm"]:
+            del data["slurm"]
+    lasting, patience = facts
+    deployment = digest_of(
+        canonical(data), lasting, *map(canonical, (_named(recipe, cluster), files, RESULT_SCHEMA))
+    )
+    return digest_of(canonical(deployment), canonical(aside), patience), deployment
 
 
-def facts_of(cluster: Cluster) -> dict[str, Any]:
-    """The cluster file's facts that may decide something about a configuration; the same for all of them."""
-    return {key: value for key, value in _data(cluster).items() if key not in ASIDE}
+def facts_of(cluster: Cluster) -> SiteFacts:
+    """The cluster file's part in digests; the same for all configurations."""
+    said = {key: value for key, value in _data(cluster).items() if key not in (*ASIDE, *ALIASES)}
+    patience = {key: said.pop(key) for key in PATIENCE if key in said}
+    return canonical(said), canonical(patience)
 
 
-def _site(recipe: Recipe, cluster: Cluster, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The cluster file's facts, of its aliases the recipe's own alone: another one changes nothing."""
+def _named(recipe: Recipe, cluster: Cluster) -> dict[str, Any]:
+    """Of the cluster file's aliases the recipe's own alone: another one changes nothing."""
     path = recipe.model.path
     images = {name: image for name, image in cluster.containers.items() if name in images_of(recipe)}
-    return {**facts, "model_paths": cluster.model_paths.get(path, path), "containers": images}
+    return {"model": cluster.model_paths.get(path, path), "containers": images}
 
 
 def images_of(recipe: Recipe) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -33,7 +34,7 @@ def in_containers(
         if step.image:
             key = (step.kind, step.image)
             known[key] = update["mounts"] = known.get(key) or mounts(step, recipe, cluster, deployment)
-        found.append(step.model_copy(update=update) if update else step)
+        found.append(replace(step, **update) if update else step)
     return found
 
 

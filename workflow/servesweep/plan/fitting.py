@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
+
+from pydantic import ValidationError
+
 from servesweep.benchmarks import BENCHMARKS
 from servesweep.benchmarks.benchmark import Benchmark
 from servesweep.engines.argument_faults import argument_faults
@@ -9,6 +14,7 @@ from servesweep.engines.engine import Engine
 from servesweep.engines.flags import TOPOLOGY
 from servesweep.frontends import FRONTENDS
 from servesweep.frontends.frontend import Frontend
+from servesweep.plan.asked import asked
 from servesweep.plan.contradictions import contradictions
 from servesweep.plan.job_rules import job_problems
 from servesweep.plan.replicas import replica_problems
@@ -47,11 +53,7 @@ def fit_together(
         kind = recipe.benchmark.type
         problems.append(unknown("benchmark", kind, BENCHMARKS, ("benchmark", "type"), variant))
     else:
-        try:
-            read_section(benchmark.Options, dict(recipe.benchmark.options), variant, ("benchmark",))
-        except RecipeError as error:
-            untold = "type" not in recipe.benchmark.model_fields_set
-            problems += [variant.problem(("benchmark", "type"), NO_TYPE)] if untold else error.problems
+        problems += _option_problems(recipe, benchmark, variant)
         if frontend is not None:
             problems += _public_problems(recipe, frontend, benchmark, variant)
     problems += replica_problems(recipe, cluster, variant)
@@ -62,6 +64,21 @@ def fit_together(
     if problems or frontend is None:
         raise RecipeError(dict.fromkeys(problems))
     return frontend
+
+
+def _option_problems(recipe: Recipe, benchmark: Benchmark, variant: Variant) -> Iterable[Problem]:
+    section = recipe.benchmark
+    with contextlib.suppress(ValidationError):
+        asked(section)
+        # A key without a value may be one that has a default: that takes a closer look.
+        if "null" not in section.options_text:
+            return ()
+    try:
+        read_section(benchmark.Options, dict(section.options), variant, ("benchmark",))
+    except RecipeError as error:
+        untold = "type" not in section.model_fields_set
+        return (variant.problem(("benchmark", "type"), NO_TYPE),) if untold else error.problems
+    return ()
 
 
 def _frontend_problems(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from servesweep.frontends import FRONTENDS
 from servesweep.plan.directives import read_directives
+from servesweep.plan.layout import colocates
 from servesweep.plan.roles import Role, gpus_per_node
 from servesweep.plan.services import discovery_spot, pools
 from servesweep.plan.srun_options import srun_faults
@@ -29,8 +30,9 @@ def job_problems(
         *_placement(recipe, frontend, roles),
         *_telemetry(recipe),
         *_profiling(recipe, roles),
-        *_het(recipe, frontend, roles),
+        *_het(recipe, frontend, roles, gpus_per_node(recipe, cluster)),
         *_directives(recipe),
+        *_nodes_of_components(recipe, cluster, frontend, roles),
         *srun_faults(recipe),
     ]
     return [variant.problem(key, message) for key, message in faults]
@@ -103,19 +105,32 @@ def het_wanted(recipe: Recipe, cluster: Cluster, frontend: FrontendSection, role
     if recipe.resources.het_jobs is not None:
         return recipe.resources.het_jobs
     own = recipe.roles is not None and recipe.engine is None
-    return cluster.use_het_jobs and not own and next(_excludes_het(recipe, frontend, roles), None) is None
+    per_node = gpus_per_node(recipe, cluster)
+    excluded = next(_excludes_het(recipe, frontend, roles, per_node), None) is not None
+    return cluster.use_het_jobs and not own and not excluded
 
 
-def _het(recipe: Recipe, frontend: FrontendSection, roles: list[Role]) -> Iterator[Fault]:
+def _het(recipe: Recipe, frontend: FrontendSection, roles: list[Role], per_node: int) -> Iterator[Fault]:
     if recipe.resources.het_jobs:
-        for message in _excludes_het(recipe, frontend, roles):
+        for message in _excludes_het(recipe, frontend, roles, per_node):
             yield ("resources", "het_jobs"), message
 
 
-def _excludes_het(recipe: Recipe, frontend: FrontendSection, roles: list[Role]) -> Iterator[str]:
+def _nodes_of_components(
+    recipe: Recipe, cluster: Cluster, frontend: FrontendSection, roles: list[Role]
+) -> Iterator[Fault]:
+    named = "nodelist" in recipe.sbatch_directives
+    if named and het_wanted(recipe, cluster, frontend, roles):
+        message = "each component of a heterogeneous job would ask for these nodes: use constraint"
+        yield ("sbatch_directives", "nodelist"), message
+
+
+def _excludes_het(
+    recipe: Recipe, frontend: FrontendSection, roles: list[Role], per_node: int
+) -> Iterator[str]:
     if [role.mode for role in roles] != ["prefill", "decode"]:
         yield "a heterogeneous job has a component each for prefill and decode, and this recipe has not both"
-    elif any(role.shape.nodes == "colocate" for role in roles):
+    elif any(role.shape.nodes == "colocate" for role in roles) or colocates(roles, per_node):
         yield "decode colocates with prefill, so there is no second component for a heterogeneous job"
     if frontend.placement.node == "dedicated" or recipe.benchmark.placement.node == "dedicated":
         yield "a heterogeneous job has no node for a dedicated frontend or client"

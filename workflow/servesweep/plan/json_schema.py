@@ -6,6 +6,7 @@ anything else. Draft 7, which the YAML language server of editors reads.
 
 from __future__ import annotations
 
+from servesweep.benchmarks import BENCHMARKS
 from servesweep.frontends import FRONTENDS
 from servesweep.plan.schema_choices import (
     CHOICES,
@@ -18,6 +19,8 @@ from servesweep.plan.schema_choices import (
 from servesweep.plan.schema_definitions import REF, Schema, definitions
 from servesweep.plan.schema_forms import FORMS, PART, SWEPT, ZIP, Form
 from servesweep.recipe.cluster import Cluster
+from servesweep.recipe.not_yet import NOT_YET
+from servesweep.recipe.problems import listed
 from servesweep.recipe.recipe import SCHEMA, Recipe
 from servesweep.services import SERVICES
 
@@ -80,6 +83,9 @@ def _strict() -> tuple[dict[str, Schema], dict[str, Kinds]]:
         kinds[name], further = kinds_of_choice(found[name], registered)
         found |= further
         found[name] = chosen(kinds[name])
+    if planned := [name for name, kind in BENCHMARKS.items() if not kind.runs]:
+        told = found["BenchmarkSection"]["properties"]["type"]
+        told["description"] += f" {listed(f'`{name}`' for name in planned)}: {NOT_YET}."
     found["RoleSection"]["properties"]["nodes"]["minimum"] = 1
     found["FrontendSection"]["properties"]["type"]["enum"] = sorted(FRONTENDS)
     found["FrontendSection"]["allOf"] = frontend_cases()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
-from servesweep.engines.flags import given
 from servesweep.plan.asked import asked
 from servesweep.plan.configuration import Configuration, images_of
 from servesweep.plan.job_rules import het_wanted
+from servesweep.plan.likely_mistakes import likely_mistakes
 from servesweep.plan.no_effect import no_effect
+from servesweep.plan.parallel_sizes import uneven
 from servesweep.plan.plan import Plan, SlurmRequest
 from servesweep.plan.render import render_with_roles
 from servesweep.plan.roles import Role
@@ -18,8 +20,9 @@ from servesweep.plan.slurm_request import slurm_request
 from servesweep.plan.unsupported import unsupported
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.frontend import FrontendSection
-from servesweep.recipe.problems import nearest
+from servesweep.recipe.problems import RecipeError, listed, nearest
 from servesweep.recipe.recipe import Recipe
+from servesweep.topology.deployment import step_name
 
 # Keys of a cluster file that other programs read.
 ELSEWHERE = (
@@ -39,22 +42,36 @@ def plan_configuration(configuration: Configuration, settings: tuple[str, ...] =
     """
     plan, roles = render_with_roles(configuration)
     recipe, cluster = configuration.recipe, configuration.cluster
-    if (request := _request(plan, recipe, cluster, roles)) is not plan.slurm:
-        plan = plan.model_copy(update={"slurm": request})
-    told = [*plan.notes, *_role_notes(roles), *_notes(plan, recipe, cluster), *no_effect(plan, roles)]
-    notes = tuple(dict.fromkeys(told))
-    found = {"notes": notes, "unsupported": unsupported(plan, roles), "settings": settings}
-    return plan.model_copy(update=found)
+    if (request := _request(plan, configuration, roles)) is not plan.slurm:
+        plan = replace(plan, slurm=request)
+    told = [*plan.notes, *uneven(roles), *_notes(plan, recipe, cluster), *no_effect(plan, roles)]
+    notes = tuple(dict.fromkeys([*told, *likely_mistakes(plan, roles)]))
+    return replace(plan, notes=notes, unsupported=unsupported(plan, roles), settings=settings)
 
 
-def _request(plan: Plan, recipe: Recipe, cluster: Cluster, roles: list[Role]) -> SlurmRequest:
-    """The request; prefill and decode are components of their own in a heterogeneous job."""
+def _request(plan: Plan, configuration: Configuration, roles: list[Role]) -> SlurmRequest:
+    """The request; prefill and decode are components of their own in a heterogeneous job.
+
+    Raises:
+        RecipeError: where that was asked for, and a worker would lie in both.
+    """
+    recipe, cluster = configuration.recipe, configuration.cluster
     if not het_wanted(recipe, cluster, recipe.frontend or FrontendSection(), roles):
         return plan.slurm
     decode = sum(
         role.shape.nodes for role in roles if role.mode == "decode" and role.shape.nodes != "colocate"
     )
     total = len(plan.nodes)
+    first = {node.name for node in plan.nodes[: total - decode]}
+    for process in plan.deployment.processes:
+        if len({node in first for node in process.worker_nodes}) > 1:
+            if not recipe.resources.het_jobs:
+                return plan.slurm
+            message = f"{step_name(process)} lies in both components of the heterogeneous job: give its role"
+            problem = configuration.variant.problem(
+                ("roles", process.mode, "nodes"), f"{message} the nodes that its workers take"
+            )
+            raise RecipeError([problem])
     per_node = plan.topology.gpus_per_node
     return slurm_request(recipe, cluster, total, per_node, het=(total - decode, decode))
 
@@ -79,11 +96,20 @@ def _notes(plan: Plan, recipe: Recipe, cluster: Cluster) -> Iterator[str]:
         yield "enable_config_dump has no effect: engines that can do it write their configuration to the logs"
     if recipe.output is not None:
         yield "output.log_dir has no effect: logs lie in results/<configuration>/logs"
-    if recipe.identity is not None:
-        yield "identity is written to the lockfile, and not compared with what is found"
+    yield from _site_notes(cluster)
+
+
+def _site_notes(cluster: Cluster) -> Iterator[str]:
+    """What a cluster file of srt-slurm says that means something else here, or nothing."""
     unread = [key for key in ELSEWHERE if key in cluster.model_fields_set]
     if unread:
-        yield f"the cluster file's {', '.join(unread)} has no effect here"
+        have = "has" if len(unread) == 1 else "have"
+        yield f"the cluster file's {listed(unread)} {have} no effect here"
+    if cluster.containers and "container_runtime" not in cluster.model_fields_set:
+        yield (
+            "container_runtime is unset, so containers and model.container are not used; srt-slurm means"
+            " container_runtime: pyxis"
+        )
 
 
 def _alias_notes(recipe: Recipe, cluster: Cluster) -> Iterator[str]:
@@ -101,16 +127,6 @@ def _alias_notes(recipe: Recipe, cluster: Cluster) -> Iterator[str]:
             guess = nearest(image, cluster.containers)
             hint = f"; did you mean {guess}?" if guess else ""
             yield f"the image {image!r} is no alias of the cluster file, and taken as it is{hint}"
-
-
-def _role_notes(roles: list[Role]) -> Iterator[str]:
-    for role in roles:
-        words = role.framework_args
-        asked_for = role.engine.gpus_of(role.args if words is None else given(words))
-        held = role.shape.gpus
-        if asked_for not in (None, held):
-            where = "framework_args" if words is not None else f"roles.{role.mode}.args"
-            yield f"{where} spread the model over {asked_for} GPUs, and each worker has {held}"
 
 
 def _request_notes(plan: Plan, recipe: Recipe) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,7 +19,8 @@ from servesweep.recipe.variants import Variant
 from servesweep.topology.layout_notes import layout_notes
 from servesweep.topology.packing import DoesNotFitError, PackingError, colocated_nodes, pack
 from servesweep.topology.placement import Carving, PlacementError, Seats, carve, seat
-from servesweep.topology.ports import REPLICA_HTTP, PortBlock, PortBook, PortError, own_address
+from servesweep.topology.port_book import NO_WINDOWS, PortBook, own_address
+from servesweep.topology.ports import REPLICA_HTTP, PortBlock, PortError
 from servesweep.topology.processes import Parallelism, processes
 from servesweep.topology.shapes import Mode, ProcessPlace, WorkerPlace, reserved_nodes
 from servesweep.topology.standby import standbys
@@ -44,8 +45,9 @@ def lay_out(
     gpus_per_node: int,
     cluster: Cluster,
     variant: Variant,
+    windows: Mapping[str, int] = NO_WINDOWS,
 ) -> Layout:
-    """Place every process.
+    """Place every process; `windows` are those of nodes that other jobs share.
 
     Raises:
         RecipeError: where workers do not fit, or a component has no node to stand on.
@@ -53,7 +55,7 @@ def lay_out(
     shapes = [role.shape for role in roles]
     try:
         carving = carve(
-            _role_nodes(roles, gpus_per_node),
+            _role_nodes(roles, gpus_per_node, recipe.resources.spread_workers),
             pools(recipe),
             frontend=frontend.placement.node,
             benchmark=recipe.benchmark.placement.node,
@@ -64,7 +66,7 @@ def lay_out(
             carving.roles,
             gpus_per_node,
             spread=recipe.resources.spread_workers,
-            colocate=_colocates(roles, gpus_per_node),
+            colocate=colocates(roles, gpus_per_node),
             exact=all(role.engine.exact_packing for role in roles),
         )
         seats = seat(
@@ -77,6 +79,7 @@ def lay_out(
             http=REPLICA_HTTP if recipe.replicas else FRONTENDS[frontend.type].worker_ports(_modes(roles)),
             data_parallel=tuple(_parallelism(roles, FRONTENDS[frontend.type], variant).items()),
             counts=tuple((role.mode, role.engine.standbys(role.options)) for role in roles),
+            windows=tuple(windows.items()),
         )
     except DoesNotFitError as error:
         key = ("roles", error.mode, "nodes") if recipe.roles else ("replicas",)
@@ -101,9 +104,10 @@ def _placed(
     http: PortBlock,
     data_parallel: tuple[tuple[Mode, Parallelism], ...],
     counts: tuple[tuple[Mode, int], ...],
+    windows: tuple[tuple[str, int], ...],
 ) -> tuple[tuple[ProcessPlace, ...], tuple[ProcessPlace, ...]]:
     """Processes and standbys with their ports."""
-    book = PortBook(address_of(launcher))
+    book = PortBook(address_of(launcher), dict(windows))
     if opentela:
         reserve_opentela(book, workers)
     placed = processes(workers, book=book, http=http, data_parallel=dict(data_parallel))
@@ -114,18 +118,18 @@ def _modes(roles: list[Role]) -> frozenset[Mode]:
     return frozenset(role.mode for role in roles)
 
 
-def _colocates(roles: list[Role], gpus_per_node: int) -> bool:
-    """Whether the one engine of all roles packs prefill and decode together."""
+def colocates(roles: list[Role], gpus_per_node: int) -> bool:
+    """Whether the one engine of all roles packs prefill and decode together, as each role allows."""
     shapes = [role.shape for role in roles]
     one = len({role.engine.name for role in roles}) == 1
-    return one and roles[0].engine.colocates(shapes, gpus_per_node, roles[0].options)
+    return one and all(role.engine.colocates(shapes, gpus_per_node, role.options) for role in roles)
 
 
-def _role_nodes(roles: list[Role], gpus_per_node: int) -> int:
+def _role_nodes(roles: list[Role], gpus_per_node: int, spread: bool) -> int:
     """Nodes of all roles: what they reserve, or what they fill where they are packed together."""
     shapes = [role.shape for role in roles]
-    if _colocates(roles, gpus_per_node):
-        return colocated_nodes(shapes, gpus_per_node)
+    if colocates(roles, gpus_per_node):
+        return colocated_nodes(shapes, gpus_per_node, spread=spread)
     return reserved_nodes(shapes)
 
 

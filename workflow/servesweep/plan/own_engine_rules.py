@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from servesweep.engines.flags import kebab
 from servesweep.engines.mooncake import store_of
 from servesweep.plan.roles import Role
 from servesweep.plan.services import MOONCAKE
@@ -59,10 +60,11 @@ def _no_implicit_store(recipe: Recipe, frontend: str, roles: list[Role], per_nod
 
 def _no_discovery(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) -> Iterator[Fault]:
     for role in roles:
-        connector = getattr(role.options, "connector", None)
+        connector = role.engine.connector(role.args, role.options)
         if connector in DISCOVERING:
+            said = [("args", key) for key in role.args if kebab(key) == "connector"]
             yield (
-                (*role.path, "engine", "connector"),
+                (*role.path, *(said[0] if said else ("engine", "connector"))),
                 f"{OWN_ENGINES} cannot use the connector {connector}, whose workers discover each other",
             )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
@@ -34,7 +35,7 @@ def plan_object(plan: Plan, refused: Sequence[str] = ()) -> dict[str, Any]:
             "benchmark": plan.client,
             "services": {service.name: list(service.on) for service in plan.services},
         },
-        "topology": dict(plan.topology),
+        "topology": asdict(plan.topology),
         "workers": _workers(plan),
         "frontends": [_frontend(step) for step in plan.steps if step.kind == "frontend"],
         "services": [_service(step) for step in plan.steps if step.kind == "service"],
@@ -117,7 +118,7 @@ def _service(step: Step) -> dict[str, Any]:
         "terminal": step.terminal,
         "argv": list(step.command.argv),
         "env": step.command.env,
-        "readiness": step.readiness.model_dump(mode="json") if step.readiness else None,
+        "readiness": asdict(step.readiness) if step.readiness else None,
         "image": step.image,
         "srun_options": step.srun_options,
         "log": step.log,

@@ -6,6 +6,7 @@ import json
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from servesweep.plan.judging import gpu_hours
 from servesweep.plan.node_map import describe
@@ -34,7 +35,11 @@ def summary_line(plans: Sequence[Plan]) -> str:
     total = sum(map(gpu_hours, plans))
     points = sum(len(plan.points) for plan in plans)
     told = f"{_count(len(plans), 'configuration')}, {_count(points, 'point')}"
-    return f"{told}, at most {total:g} GPU-hours in all" if total else told
+    if not total:
+        return told
+    sizes = sorted({len(plan.nodes) for plan in plans if plan.launcher == "slurm"})
+    each = _count(sizes[0], "node") if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} nodes"
+    return f"{told}, {each} a job, at most {total:g} GPU-hours in all"
 
 
 def _count(number: int, what: str) -> str:
@@ -43,7 +48,7 @@ def _count(number: int, what: str) -> str:
 
 def _properties(plan: Plan) -> str:
     """The computed properties that are not 0, by the names that the lockfile and the JSON have for them."""
-    found = plan.topology.model_dump(mode="json")
+    found = asdict(plan.topology)
     said = {name: value for name, value in found.items() if value is False or value}
     return " ".join(f"{name}={json.dumps(value)}" for name, value in said.items())
 

@@ -12,18 +12,41 @@ from servesweep.benchmarks import BENCHMARKS
 from servesweep.plan.asked import asked
 from servesweep.plan.containers import setup_script_of
 from servesweep.plan.plan import Plan
+from servesweep.recipe.not_yet import NOT_YET
 from servesweep.recipe.problems import Problem
 from servesweep.recipe.variants import Variant
 
 # Packages that are extras of this project's own.
-EXTRAS = {"dynamo": "dynamo", "sglang_router": "sglang-router", "vllm_router": "vllm-router"}
+EXTRAS = {
+    "aiperf": "aiperf",
+    "dynamo": "dynamo",
+    "lm_eval": "lm-eval",
+    "sglang_router": "sglang-router",
+    "vllm_router": "vllm-router",
+}
 
 
-def preflight(plan: Plan, variant: Variant | None = None) -> list[Problem]:
-    """What is missing, and what cannot be run; the lines of the recipe where its variant is at hand."""
+# Who plans for another machine finds nothing of it here.
+ELSEWHERE = (
+    "; planning for another machine? `preflight: false` in the cluster file, or --no-preflight, does not look"
+)
+
+
+def preflight(plan: Plan, variant: Variant | None = None, *, look: bool = True) -> list[Problem]:
+    """What is missing, and what cannot be run; the lines of the recipe where its variant is at hand.
+
+    Without `look`, as with `preflight: false`, nothing is looked for on this machine.
+    """
     found = [*_beyond(plan)]
-    if plan.cluster.preflight:
-        found += [*_model(plan), *_setup_script(plan), *_load_files(plan), *_images(plan), *_programs(plan)]
+    if look and plan.cluster.preflight:
+        found += [
+            *_model(plan),
+            *_setup_script(plan),
+            *_load_files(plan),
+            *_client_packages(plan),
+            *_images(plan),
+            *_programs(plan),
+        ]
     return [
         variant.problem(path, message) if variant else Problem(plan.recipe, None, ".".join(path), message)
         for path, message in found
@@ -38,7 +61,7 @@ def _beyond(plan: Plan) -> Iterator[Finding]:
         where, _, what = feature.partition(": ")
         key, _, named = where.partition(" ")
         told = f"{named}: {what}" if named else what
-        yield tuple(key.split(".")), f"{told} is planned but cannot be run by this version"
+        yield tuple(key.split(".")), f"{told}: {NOT_YET}"
 
 
 def _model(plan: Plan) -> Iterator[Finding]:
@@ -51,16 +74,20 @@ def _model(plan: Plan) -> Iterator[Finding]:
         return
     path = ("model", "path")
     if (directory := plan.cluster.model_paths.get(named)) is not None:
-        yield path, f"{named!r} is {directory} in the cluster file, and there is no such directory"
+        yield path, f"{named!r} is {directory} in the cluster file, and there is no such directory{ELSEWHERE}"
         return
     known = ", ".join(sorted(plan.cluster.model_paths)) or "none"
-    yield path, f"{named!r} is no directory, and no alias of the cluster file (there are: {known})"
+    # Without a file every value is the default's.
+    alias = f"no alias of the cluster file (there are: {known})"
+    if not plan.cluster.model_fields_set:
+        alias = "without a cluster file (--cluster) there are no aliases"
+    yield path, f"{named!r} is no directory, and {alias}{ELSEWHERE}"
 
 
 def _setup_script(plan: Plan) -> Iterator[Finding]:
     script = setup_script_of(plan.resolved)
     if script is not None and not Path(script).is_file():
-        yield ("setup_script",), f"there is no such file: {script}"
+        yield ("setup_script",), f"there is no such file: {script}{ELSEWHERE}"
 
 
 def _load_files(plan: Plan) -> Iterator[Finding]:
@@ -69,6 +96,14 @@ def _load_files(plan: Plan) -> Iterator[Finding]:
     for key, path in BENCHMARKS[section.type].named_files(asked(section).options).items():
         if not Path(path).is_file():
             yield ("benchmark", key), f"there is no such file: {path}"
+
+
+def _client_packages(plan: Plan) -> Iterator[Finding]:
+    """The client runs in this environment, wherever it runs."""
+    section = plan.resolved.benchmark
+    for key, name in BENCHMARKS[section.type].packages(asked(section).options).items():
+        if not _is_package(name):
+            yield ("benchmark", key), f"the Python package {name!r} is not installed{_extra(name)}"
 
 
 def _images(plan: Plan) -> Iterator[Finding]:
@@ -80,7 +115,8 @@ def _images(plan: Plan) -> Iterator[Finding]:
     for image in dict.fromkeys(step.image for step in plan.steps if step.image):
         if image.startswith(("/", "./", "../")) and not Path(image).is_file():
             is_own = image == plan.cluster.containers.get(own, own)
-            yield ("model", "container") if is_own else (), f"there is no such image file: {image}"
+            told = f"there is no such image file: {image}{ELSEWHERE}"
+            yield ("model", "container") if is_own else (), told
 
 
 def _programs(plan: Plan) -> Iterator[Finding]:

@@ -5,6 +5,8 @@ Names and files as in srt-slurm; source of nsys' flags: `nsys profile --help`, 2
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from servesweep.engines.engine import Engine
 from servesweep.recipe.profiling import ProfiledSteps, ProfilingSection
 from servesweep.topology.deployment import Command, Deployment, step_name
@@ -27,7 +29,7 @@ def profiled(
     env = {"PROFILING_MODE": process.mode, "PROFILE_TYPE": profiling.type, **_window(process.mode, steps)}
     if profiling.type == "torch":
         env["SGLANG_TORCH_PROFILER_DIR"] = directory
-        return command.model_copy(update={"env": {**command.env, **env}})
+        return replace(command, env={**command.env, **env})
     if steps is not None:
         env["TLLM_PROFILE_START_STOP"] = f"{steps.start_step}-{steps.stop_step}"
     env["TLLM_LLMAPI_ENABLE_NVTX"] = "1"
@@ -40,7 +42,7 @@ def profiled(
     rank = "_rank%q{SLURM_PROCID}" if engine.one_step else ""
     words += ["-o", f"{directory}/{step_name(process)}_profile_gpu{gpus}{rank}"]
     own = engine.profiler_flags(steps.start_step, steps.stop_step) if steps is not None else ()
-    return command.model_copy(update={"argv": (*words, *command.argv, *own), "env": {**command.env, **env}})
+    return replace(command, argv=(*words, *command.argv, *own), env={**command.env, **env})
 
 
 def steps_of(profiling: ProfilingSection, mode: str) -> ProfiledSteps | None:

@@ -27,7 +27,7 @@ def find_recipes(named: str | Iterable[str] | None) -> list[RecipeFile]:
     Raises:
         RecipeError: for a name that matches nothing.
     """
-    words = named.replace(",", " ").split() if isinstance(named, str) else _words(named or ())
+    words = _words(_spaced(named) if isinstance(named, str) else named or ())
     found, problems = [], []
     for word in words:
         matches = _matches(word)
@@ -39,6 +39,16 @@ def find_recipes(named: str | Iterable[str] | None) -> list[RecipeFile]:
     if problems:
         raise RecipeError(problems)
     return list(dict.fromkeys(found))
+
+
+def _spaced(named: str) -> list[str]:
+    """Names between spaces, as in `recipes="a.yaml b.yaml"`, but for a file that has a space in its name."""
+    parts = [named] if Path(named).exists() else named.split(",")
+    return [word for part in parts for word in ([part] if _is_there(part) else part.split())]
+
+
+def _is_there(name: str) -> bool:
+    return Path(name).exists() or Path(name.rpartition(":")[0] or name).exists()
 
 
 def _words(named: Iterable[str]) -> list[str]:
@@ -62,7 +72,14 @@ def _matches(word: str) -> list[RecipeFile]:
     else:
         # pathlib has no absolute patterns.
         files = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207
-    return [RecipeFile(_plain(file), selector or None) for file in files if Path(file).is_file()]
+    return [
+        RecipeFile(_plain(file), selector or None) for file in files if Path(file).is_file() or _dangles(file)
+    ]
+
+
+def _dangles(file: str) -> bool:
+    """Whether it is a link to nothing, which nobody wants to be left out silently."""
+    return Path(file).is_symlink() and not Path(file).exists()
 
 
 def _plain(path: str) -> str:

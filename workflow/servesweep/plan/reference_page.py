@@ -14,7 +14,11 @@ HEAD = """\
 # Recipe reference
 
 Every key of a recipe and of the cluster file, made by `servesweep schema --page` from the code that reads
-them. A key that is not listed here is an error. Worked recipes for real engines: `config/recipes/engines/`.
+them. A key that is not listed here is an error, with two exceptions: keys of srt-slurm's v1 in a recipe with
+`schema: 2` are read as what they mean there, with a note, and the arguments of engines and frontends (`args`,
+`extra_args`, `framework_args`, `router_args`) are passed on unchecked, but for those that the topology owns,
+which are named below. Where a key says that this version cannot run it yet, `servesweep plan` shows the plan
+and validation refuses it. Worked recipes for real engines: `config/recipes/engines/`.
 
 ## In an editor
 

@@ -16,6 +16,7 @@ from pydantic_core import PydanticUndefined
 from servesweep.plan.schema_definitions import SHORT_FORMS, models_in
 from servesweep.recipe.benchmark import BenchmarkSection
 from servesweep.recipe.frontend import FrontendSection
+from servesweep.recipe.not_yet import mark_of
 from servesweep.recipe.profiling import ProfiledSteps
 from servesweep.recipe.roles import RoleSection
 from servesweep.recipe.section import Choice
@@ -85,7 +86,9 @@ def rows(
         if name in skip or (name == "options" and issubclass(model, Choice)):
             continue
         key = f"{prefix}{field.alias or name}"
-        cells = (f"`{key}`", takes(model, name, anchors), default(field), field.description or "")
+        mark = mark_of(field)
+        meaning = f"{field.description or ''} {mark or ''}".strip()
+        cells = (f"`{key}`", takes(model, name, anchors), default(field), meaning)
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
         for inner in models_in(field.annotation):
             if inner.__name__ not in anchors:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from servesweep.benchmarks import BENCHMARKS
-from servesweep.benchmarks.planned import OPTIONS as PLANNED
+from servesweep.benchmarks.benchmark import Benchmark
 from servesweep.benchmarks.shared_options import SharedOptions
 from servesweep.engines import ENGINES
 from servesweep.engines.engine import Engine, NoOptions
@@ -26,11 +26,6 @@ from servesweep.topology.shapes import Mode
 
 Anchors = Mapping[str, str]
 NO = "–"
-OWN_CLIENT = {
-    "sa-bench": "servesweep's own client",
-    "custom": "your command",
-    "manual": "none: it only serves",
-}
 
 
 def engines(anchors: Anchors) -> Iterator[str]:
@@ -143,8 +138,8 @@ def benchmarks(anchors: Anchors) -> Iterator[str]:
         (
             [
                 f"[`{name}`](#benchmark-{name})",
-                _about(kind.Options if name in PLANNED else getmodule(type(kind))),
-                OWN_CLIENT.get(name, "planned: this version does not run it" if name in PLANNED else ""),
+                _about(_told_of(kind)),
+                kind.client,
                 _required(kind.Options),
             ]
             for name, kind in sorted(BENCHMARKS.items())
@@ -158,6 +153,12 @@ def benchmarks(anchors: Anchors) -> Iterator[str]:
         yield f"### benchmark {name}\n"
         yield table(rows(kind.Options, "benchmark.", anchors, skip=shared))
         yield from _example(f"benchmark {name}")
+
+
+def _told_of(kind: Benchmark) -> Any:
+    """Where a benchmark type is described: a file of its own, or its options where a file has several."""
+    module = getmodule(type(kind))
+    return module if (module.__doc__ or "").startswith(f"`{kind.name}`:") else kind.Options
 
 
 def services(anchors: Anchors) -> Iterator[str]:

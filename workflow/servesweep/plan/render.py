@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
+from servesweep.benchmarks.post_eval import post_eval_load
 from servesweep.frontends.frontend import Frontend
 from servesweep.plan.asked import asked
 from servesweep.plan.configuration import Configuration, canonical, digest_of
@@ -10,6 +14,7 @@ from servesweep.plan.contradictions import name_notes
 from servesweep.plan.fitting import fit_together
 from servesweep.plan.layout import Layout, address_of, frontend_nodes, lay_out, node_map
 from servesweep.plan.plan import JUDGED, Node, Plan, PlannedPoint, Topology
+from servesweep.plan.port_claims import claims, process_problems
 from servesweep.plan.replicas import frontend_of
 from servesweep.plan.roles import Role, gpus_per_node, resolve_roles, served_name
 from servesweep.plan.service_ports import port_problems
@@ -54,13 +59,17 @@ def render_with_roles(
     section, notes = frontend_of(recipe, variant)
     frontend = fit_together(recipe, cluster, section, roles, variant)
     per_node = gpus_per_node(recipe, cluster)
-    layout = lay_out(recipe, section, roles, per_node, cluster, variant)
+    windows = binding.windows if binding else {}
+    layout = lay_out(recipe, section, roles, per_node, cluster, variant, windows)
     notes += [note for role in roles for note in role.engine.notes(role.mode, role.args, role.options)]
     notes += name_notes(recipe, roles)
     bound = binding or Binding(addresses={node: f"ip-{node}" for node in layout.carving.nodes})
     services = placed_services(services_of(recipe, section.type, roles), layout)
     deployment = _deployment(configuration, roles, section, frontend, layout, bound, services)
-    if problems := port_problems(services, deployment, address_of(cluster.launcher), variant):
+    where = address_of(cluster.launcher)
+    problems = [*process_problems(recipe, roles, deployment, where, variant)]
+    taken = partial(claims, recipe, roles, deployment)
+    if problems := [*problems, *port_problems(services, taken, deployment, where, variant)]:
         raise RecipeError(dict.fromkeys(problems))
     steps = in_order(
         service_steps(recipe, cluster, services, deployment, variant),
@@ -101,7 +110,14 @@ def render_with_roles(
 
 
 def rebind(plan: Plan, binding: Binding) -> Plan:
-    """The same plan for real nodes."""
+    """The same plan for real nodes.
+
+    Raises:
+        RecipeError, PortError: where a node that other jobs share has too few ports for it.
+    """
+    if plan.resolved.replicas is not None:
+        # A replica has whole nodes, and is found at port 8080.
+        binding = replace(binding, windows={})
     data = plan.resolved.model_dump(mode="json", by_alias=True)
     configuration = Configuration(
         id=plan.configuration,
@@ -112,7 +128,7 @@ def rebind(plan: Plan, binding: Binding) -> Plan:
         digest=plan.digest,
         deployment_digest=plan.deployment_digest,
     )
-    return render(configuration, binding).model_copy(update={key: getattr(plan, key) for key in JUDGED})
+    return replace(render(configuration, binding), **{key: getattr(plan, key) for key in JUDGED})
 
 
 def _deployment(
@@ -130,7 +146,7 @@ def _deployment(
     in_container = cluster.container_runtime == "pyxis"
     stage = recipe.model.stage_dir if path == named else None
     staged = f"{stage.rstrip('/')}/{path.rstrip('/').rpartition('/')[2]}" if stage else None
-    public = REPLICA_ROUTER if recipe.replicas else PUBLIC
+    public = REPLICA_ROUTER if recipe.replicas else binding.port(layout.seats.frontend, PUBLIC)
     several = frontend_nodes(layout, section, cluster)
     schemes = {role.mode: role.engine.scheme(role.args) for role in roles}
     return Deployment(
@@ -146,7 +162,7 @@ def _deployment(
         standbys=layout.standbys,
         head=layout.seats.head,
         frontend=layout.seats.frontend,
-        frontends=tuple(Endpoint(node=node, port=INTERNAL.base) for node in several)
+        frontends=tuple(Endpoint(node=node, port=binding.port(node, INTERNAL)) for node in several)
         or (Endpoint(node=layout.seats.frontend, port=public),),
         infra=layout.seats.infra,
         public_port=public,
@@ -210,4 +226,7 @@ def _points(configuration: Configuration) -> tuple[PlannedPoint, ...]:
             repeat=load.repeat,
             digest=digest_of(*before, text),
         )
+    if (after := configuration.recipe.post_eval) is not None:
+        load = post_eval_load(after)
+        points[load.id] = PlannedPoint(id=load.id, digest=digest_of(*before, canonical(load.facts)))
     return tuple(points.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from servesweep.engines.flags import kebab
@@ -14,7 +15,8 @@ from servesweep.recipe.problems import Problem, RecipeError
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.variants import Variant
 from servesweep.topology.deployment import Command, Deployment
-from servesweep.topology.ports import OPENTELA, PortBook
+from servesweep.topology.port_book import PortBook
+from servesweep.topology.ports import OPENTELA
 from servesweep.topology.shapes import ProcessPlace, WorkerPlace
 
 LEFT_OUT = "router: sglang is left out: one replica has nothing to balance, and is served directly"
@@ -97,7 +99,7 @@ def around(
         # The engine's words stay words: the script gets them as its arguments.
         script = "\n".join(["set -e", *role.pre_launch, 'exec "$0" "$@"'])
         argv = ("bash", "-c", script, *argv)
-    return command.model_copy(update={"argv": argv})
+    return replace(command, argv=argv)
 
 
 def _opentela(cluster: Cluster, role: Role, process: ProcessPlace, deployment: Deployment) -> tuple[str, ...]:

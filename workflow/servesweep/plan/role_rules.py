@@ -8,6 +8,7 @@ from servesweep.engines.engine import argument
 from servesweep.engines.flags import kebab, named, owned
 from servesweep.engines.mooncake import store_of
 from servesweep.plan.own_engine_rules import OWN_ENGINE_RULES
+from servesweep.plan.parallel_sizes import too_large
 from servesweep.plan.roles import Role
 from servesweep.recipe.problems import Problem, listed
 from servesweep.recipe.recipe import Recipe
@@ -28,6 +29,7 @@ def role_problems(
         *_sidecars(recipe, frontend, roles, per_node),
         *_registering(recipe, frontend, roles),
         *_profiler(recipe, roles),
+        *too_large(roles, per_node),
     ]
     if recipe.engine is not None:
         faults += [*_store(roles), *_failover(frontend, roles)]

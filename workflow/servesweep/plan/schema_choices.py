@@ -93,6 +93,8 @@ def _case(kinds: Kinds, kind: str) -> Schema:
     return {
         "if": of_type(kind),
         "then": {
+            # What is required may hang on another option.
+            **{key: body[key] for key in ("if", "then", "else") if key in body},
             "properties": {"type": {"const": kind}, **kinds.shared, **body.get("properties", {})},
             "required": ["type", *body.get("required", [])],
             "additionalProperties": False,

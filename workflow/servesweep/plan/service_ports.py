@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from servesweep.plan.port_claims import Claim
 from servesweep.plan.service_steps import Placed, instances
 from servesweep.recipe.problems import Problem
 from servesweep.recipe.variants import Variant
 from servesweep.services.instance import Instance
-from servesweep.topology.deployment import Deployment, step_name
-
-PORTS = ("http_port", "bootstrap_port", "system_port", "kv_events_port", "nixl_port", "nccl_port")
+from servesweep.topology.deployment import Deployment
 
 
 def port_problems(
-    services: Sequence[Placed], deployment: Deployment, address_of: Callable[[str], str], variant: Variant
+    services: Sequence[Placed],
+    taken: Callable[[], Iterable[Claim]],
+    deployment: Deployment,
+    address_of: Callable[[str], str],
+    variant: Variant,
 ) -> list[Problem]:
     """What two services, or a service and the deployment, want both.
 
-    `address_of` says which nodes are one host to the network.
+    `taken` gives the deployment's ports; `address_of` says which nodes are one host to the network.
     """
+    wanted = [
+        (address_of(instance.node), port, instance.step, service)
+        for service in services
+        for instance in instances(service, deployment)
+        for port in _ports(service, instance, variant)
+    ]
+    if not wanted:
+        return []
+    few = {port for _, port, _, _ in wanted}
+    owners = {
+        (address_of(one.node), port): one.owner
+        for one in taken()
+        for port in few
+        if one.first <= port < one.first + one.many
+    }
     problems = []
-    owners = {(address_of(node), port): owner for node, port, owner in _deployment_ports(deployment)}
-    for service in services:
-        for instance in instances(service, deployment):
-            for port in _ports(service, instance, variant):
-                address = address_of(instance.node)
-                owner = owners.setdefault((address, port), instance.step)
-                if owner != instance.step:
-                    message = f"{instance.step} and {owner} both listen on port {port} of {address}"
-                    problems.append(variant.problem(service.wanted.path, message))
+    for address, port, step, service in wanted:
+        owner = owners.setdefault((address, port), step)
+        if owner != step:
+            message = f"{step} and {owner} both listen on port {port} of {address}"
+            problems.append(variant.problem(service.wanted.path, message))
     return problems
 
 
@@ -43,15 +57,3 @@ def _ports(service: Placed, instance: Instance, variant: Variant) -> set[int]:
         ports |= {port for port in said if port}
     first = instance.index == 0
     return ports | {one.port for one in wanted.section.metrics if one.nodes == "all" or first}
-
-
-def _deployment_ports(deployment: Deployment) -> Iterator[tuple[str, int, str]]:
-    for process in deployment.processes:
-        for name in PORTS:
-            port = getattr(process, name)
-            if port is not None:
-                yield process.node, port, step_name(process)
-    if deployment.processes:
-        for one in deployment.frontends:
-            yield one.node, one.port, "a frontend"
-        yield deployment.frontend, deployment.public_port, "the public API"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from servesweep.plan.layout import Layout
@@ -19,6 +19,7 @@ from servesweep.services.mooncake_master import master_environment
 from servesweep.services.placeholders import fill, misspelt
 from servesweep.services.service import SharedService
 from servesweep.topology.deployment import Binding, Command, Deployment, Probe, Readiness
+from servesweep.topology.ports import MOONCAKE_METADATA
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,11 @@ def discovery_of(services: Sequence[Placed], binding: Binding) -> dict[str, str]
 def stores_of(services: Sequence[Placed], binding: Binding) -> dict[str, str]:
     """Environment that names the Mooncake master."""
     masters = [one for one in services if one.wanted.section.type == "mooncake-master"]
-    return master_environment(masters[0].url(binding) or "") if masters else {}
+    if not masters:
+        return {}
+    place = masters[0].nodes[:1]
+    metadata = binding.port(place[0], MOONCAKE_METADATA) if place else MOONCAKE_METADATA
+    return master_environment(masters[0].url(binding) or "", metadata)
 
 
 def instances(service: Placed, deployment: Deployment) -> list[Instance]:
@@ -153,7 +158,7 @@ def _step(
     section, kind, options = wanted.section, wanted.kind, wanted.options(variant)
     readiness = kind.readiness(instance, options)
     if section.readiness is not None:
-        readiness = _readiness(section.readiness, instance)
+        readiness = _readiness(section.readiness, instance, _moved(wanted, instance, variant))
     image = section.container or images.get(kind.image_of or "") or kind.image
     image = image or (None if kind.bare else recipe.model.container)
     pinned = {"cpus-per-task": section.cpus_per_task, "cpu-bind": section.cpu_bind}
@@ -190,10 +195,11 @@ def _step(
 def _command(cluster: Cluster, wanted: Wanted, instance: Instance, variant: Variant) -> Command:
     """The type's command or the recipe's, with everything around it."""
     section, kind, place = wanted.section, wanted.kind, instance.deployment
-    known = instance.placeholders()
+    texts = section.command or section.args or section.env or section.preamble
+    known = instance.placeholders() if texts else {}
     if section.command:
-        command = Command(argv=tuple(fill(word, known) for word in section.command))
-        command = command.model_copy(update={"env": kind.command(instance, wanted.options(variant)).env})
+        argv = tuple(fill(word, known) for word in section.command)
+        command = Command(argv=argv, env=kind.command(instance, wanted.options(variant)).env)
     else:
         command = kind.command(instance, wanted.options(variant))
     argv = (*command.argv, *(fill(word, known) for word in section.args))
@@ -211,16 +217,32 @@ def _command(cluster: Cluster, wanted: Wanted, instance: Instance, variant: Vari
         **devices,
         **kind.owned_environment(instance),
     }
-    return command.model_copy(update={"argv": argv, "env": env})
+    return replace(command, argv=argv, env=env)
 
 
-def _readiness(said: ServiceReadiness, instance: Instance) -> Readiness:
+def _moved(wanted: Wanted, instance: Instance, variant: Variant) -> dict[int, int]:
+    """The type's own ports to where they lie on a node that other jobs share: a recipe names the usual ones.
+
+    What a recipe's own command listens on stays as it is written.
+    """
+    place = instance.deployment
+    if wanted.section.command or not place.binding.windows:
+        return {}
+    usual = replace(instance, deployment=replace(place, binding=replace(place.binding, windows={})))
+    options = wanted.options(variant)
+    ports = (wanted.kind.ports(one, options) for one in (usual, instance))
+    return dict(zip(*ports, strict=True))
+
+
+def _readiness(said: ServiceReadiness, instance: Instance, moved: Mapping[int, int]) -> Readiness:
     """The recipe's way of asking."""
     port = said.port or (said.tcp.port if said.tcp else None)
-    probes = (Probe(kind="tcp", port=port),) if port else ()
+    probes = (Probe(kind="tcp", port=moved.get(port, port)),) if port else ()
     if said.http is not None:
         asked = said.http
-        probes = (Probe(kind="http", port=asked.port, path=asked.path, status=asked.status),)
+        probes = (
+            Probe(kind="http", port=moved.get(asked.port, asked.port), path=asked.path, status=asked.status),
+        )
     file = fill(said.file.path, instance.placeholders()) if said.file else None
     if file is not None and not file.startswith("/"):
         file = f"{instance.deployment.binding.logs}/{file}"

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
+
+from pydantic import ValidationError
 
 from servesweep.engines.mooncake import store_of
 from servesweep.plan.roles import Role
@@ -81,7 +84,19 @@ class Wanted:
         Raises:
             RecipeError: for wrong ones.
         """
-        return read_section(self.kind.Options, self.section.options, variant, (*self.path, "options"))
+        unsaid = None if self.section.options else _unsaid(self.kind.Options)
+        return unsaid or read_section(
+            self.kind.Options, self.section.options, variant, (*self.path, "options")
+        )
+
+
+@cache
+def _unsaid(options: type[Section]) -> Section | None:
+    """The options of a service that says none; None where some must be said."""
+    try:
+        return options()
+    except ValidationError:
+        return None
 
 
 def services_of(recipe: Recipe, frontend: str, roles: list[Role]) -> list[Wanted]:
@@ -98,9 +113,9 @@ def services_of(recipe: Recipe, frontend: str, roles: list[Role]) -> list[Wanted
 
 def _implied(recipe: Recipe, frontend: str, roles: list[Role]) -> Iterator[ServiceSection]:
     if frontend == "dynamo":
-        yield _section("etcd")
+        yield _plain("etcd")
         if recipe.dynamo.needs_nats:
-            yield _section("nats")
+            yield _plain("nats")
     failover = next((found for role in roles if (found := getattr(role.options, "failover", None))), None)
     if failover:
         yield _section("gms", options={"shared_dir": failover.shared_dir})
@@ -113,7 +128,7 @@ def _implied(recipe: Recipe, frontend: str, roles: list[Role]) -> Iterator[Servi
             args=store.master_extra_args,
             options={"store_config": config} if config else {},
         )
-    caching = [role.mode for role in roles if getattr(role.options, "connector", None) == CONNECTOR]
+    caching = [role.mode for role in roles if role.engine.connector(role.args, role.options) == CONNECTOR]
     if caching and not any(one.type == "lmcache-server" for one in recipe.services):
         place = caching[0] if len(caching) == 1 else "workers"
         yield _section("lmcache-server", placement=ServicePlacement(node=place))
@@ -134,8 +149,13 @@ def _exporters(recipe: Recipe) -> Iterator[ServiceSection]:
         often = {"collect_interval_ms": scraper.collect_interval_ms} if scraper else {}
         yield _section("dcgm-exporter", options=often)
     if recipe.observability.scrapes:
-        yield _section("node-exporter")
-        yield _section("process-exporter")
+        yield _plain("node-exporter")
+        yield _plain("process-exporter")
+
+
+@cache
+def _plain(name: str) -> ServiceSection:
+    return _section(name)
 
 
 def _section(name: str, **said: Any) -> ServiceSection:

@@ -45,8 +45,11 @@ def slurm_request(
             "-C": asked.constraint,
             "--qos''=": asked.qos,
             "--mem''=": memory,
+            "--gres''=": asked.gres,
         }
         second = [f"{option}{shlex.quote(str(value))}" for option, value in own.items() if value]
+        # The executor would write it behind the colon alone.
+        words += second[-1:] if asked.gres else []
         tasks = [f"--ntasks-per-node={FEWEST_TASKS}", f"-c{cpus}"]
         words += [":", f"-N{het[1]}", *second, f"-t{runtime}", *tasks]
         words += _words(asked, cluster, gpus_per_node, het[1])
@@ -61,7 +64,7 @@ def slurm_request(
         slurm_extra=" ".join(words),
         constraint=asked.constraint,
         qos=asked.qos,
-        gres=asked.gres,
+        gres=None if het else asked.gres,
         comment=asked.comment,
     )
 

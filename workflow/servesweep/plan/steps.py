@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from servesweep.engines.engine import WorkerSpec
 from servesweep.frontends.frontend import Frontend
@@ -25,10 +26,10 @@ def worker_steps(
     recipe: Recipe, cluster: Cluster, roles: list[Role], deployment: Deployment
 ) -> Iterator[Step]:
     """A step a process; of an engine whose ranks one launch starts, a step a worker."""
-    by_mode = {role.mode: role for role in roles}
+    by_mode = {role.mode: (role, spec_of(recipe, role)) for role in roles}
     turns: dict[str, list[str]] = {}
     for process in (one for first in deployment.processes for one in deployment.engines(first)):
-        role = by_mode[process.mode]
+        role, spec = by_mode[process.mode]
         ranks = deployment.ranks(process)
         if role.engine.one_step and not process.is_leader:
             continue
@@ -49,7 +50,7 @@ def worker_steps(
             tasks=sum(len(rank.gpus) for rank in ranks) if whole else 1,
             shares=tuple(len(rank.gpus) for rank in ranks) if whole and len(ranks) > 1 else (),
             gpus=process.gpus,
-            command=_worker_command(recipe, cluster, role, process, deployment),
+            command=_worker_command(recipe, cluster, role, spec, process, deployment),
             probe=role.engine.probe(process, role.options, deployment),
             after=_earlier(process, role, turns),
             critical=role.critical,
@@ -70,8 +71,19 @@ def _earlier(process: ProcessPlace, role: Role, turns: dict[str, list[str]]) -> 
     return tuple(names[(batch - 1) * size : batch * size]) if batch else ()
 
 
+def spec_of(recipe: Recipe, role: Role) -> WorkerSpec:
+    """What the recipe says about each worker of a role."""
+    observed, sidecar = recipe.observability.enabled, recipe.dynamo if role.sidecar else None
+    return WorkerSpec(role.args, role.options, role.extra_args, role.kv_events, observed, sidecar)
+
+
 def _worker_command(
-    recipe: Recipe, cluster: Cluster, role: Role, process: ProcessPlace, deployment: Deployment
+    recipe: Recipe,
+    cluster: Cluster,
+    role: Role,
+    spec: WorkerSpec,
+    process: ProcessPlace,
+    deployment: Deployment,
 ) -> Command:
     """The engine's command; the user's environment wins over its defaults, and the plan's ports over both."""
     # A launch over several nodes has one environment for all of them.
@@ -82,19 +94,16 @@ def _worker_command(
         words = (*role.framework_args, *role.engine.replica_words(role.framework_args, deployment))
         command = role.engine.replica(process, words, role.options, deployment)
         command = around(command, role, process, deployment, cluster)
-        return command.model_copy(update={"env": {**command.env, **said, **devices}})
-    observed, sidecar = recipe.observability.enabled, recipe.dynamo if role.sidecar else None
-    spec = WorkerSpec(role.args, role.options, role.extra_args, role.kv_events, observed, sidecar)
+        return replace(command, env={**command.env, **said, **devices})
     command = role.engine.command(process, spec, deployment)
     head = {"HEAD_NODE_IP": deployment.address(deployment.head)}
     traced = preset(recipe.observability, process.mode, deployment)
     last = {**devices, **role.engine.environment(process, spec, deployment)}
     env = {**head, **command.env, **traced, **said}
     if recipe.profiling.type == "none":
-        return command.model_copy(update={"env": env | last})
-    command = command.model_copy(update={"env": env})
-    command = profiled(command, recipe.profiling, role.engine, process, deployment)
-    return command.model_copy(update={"env": command.env | last})
+        return replace(command, env=env | last)
+    command = profiled(replace(command, env=env), recipe.profiling, role.engine, process, deployment)
+    return replace(command, env=command.env | last)
 
 
 def _devices(role: Role, process: ProcessPlace, deployment: Deployment) -> dict[str, str]:
@@ -151,7 +160,7 @@ def frontend_steps(
             kind="frontend",
             index=number,
             node=one.node,
-            command=command.model_copy(update={"argv": argv, "env": {**command.env, **said}}),
+            command=replace(command, argv=argv, env={**command.env, **said}),
             probe=frontend.probe(one.port),
             after_workers=frontend.needs_workers,
             image=_image(section.container_image or recipe.model.container, cluster),

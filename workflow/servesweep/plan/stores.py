@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from servesweep.plan.plan import Step
 from servesweep.plan.service_steps import Placed
@@ -34,12 +35,13 @@ def with_stores(
             may, must = kind.for_workers(url, deployment.address(step.node))
             if not (may or must):
                 break
+            must |= deployment.stores
             if config:
                 must["MOONCAKE_CONFIG_PATH"] = f"{deployment.logs}/{CONFIG}"
-            command = step.command.model_copy(update={"env": {**may, **step.command.env, **must}})
+            command = replace(step.command, env={**may, **step.command.env, **must})
             if config and at == 0:
                 text = json.dumps({**config, "master_server_address": url}, indent=1) + "\n"
                 files = {**command.files, f"{deployment.binding.logs}/{CONFIG}": text}
-                command = command.model_copy(update={"files": files})
-            steps[at] = step.model_copy(update={"command": command})
+                command = replace(command, files=files)
+            steps[at] = replace(step, command=command)
     return steps

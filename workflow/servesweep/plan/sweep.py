@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import gc
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,14 @@ from servesweep.migration.mixed import in_v2_words
 from servesweep.plan.asked import asked
 from servesweep.plan.configuration import (
     Configuration,
+    SiteFacts,
     configuration_id,
     digests,
     facts_of,
 )
 from servesweep.plan.containers import setup_script_of
 from servesweep.plan.judging import plan_configuration
+from servesweep.plan.locked import Locked, in_place, locked
 from servesweep.plan.plan import Plan
 from servesweep.plan.recipe_files import RecipeFile
 from servesweep.plan.section_rules import section_problems
@@ -32,43 +34,64 @@ from servesweep.plan.site_rules import site_problems
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import Problem, RecipeError
 from servesweep.recipe.recipe import Recipe
+from servesweep.recipe.secret_names import may_hold_secrets
+from servesweep.recipe.secrets import hidden, is_secret_setting
+from servesweep.recipe.selecting import select
 from servesweep.recipe.source import Document, FaultyDocumentError, load
 from servesweep.recipe.validation import read_recipe, read_section
-from servesweep.recipe.variants import Variant, expand, select, set_value
+from servesweep.recipe.variants import Variant, expand, set_value
+
+SECRET_SETTING = (
+    "a secret on the command line stands in logs and lists of processes: set a variable, and write ${NAME}"
+)
 
 
-def read_cluster(path: str) -> Cluster:
-    """Read the cluster file.
+def read_cluster(path: str, secrets: bool = False) -> Cluster:
+    """Read the cluster file, without the values of its secrets if these are not asked for.
 
     Raises:
         RecipeError: where it is missing or has a fault; an unknown key is one.
     """
     document = load(path)
-    variant = Variant(suffix=None, data=document.data, lines=document.lines, notes=(), path=document.path)
-    cluster = read_section(Cluster, document.data, variant, ())
+    data = document.data if secrets else hidden(document.data)
+    variant = Variant(suffix=None, data=data, lines=document.lines, notes=(), path=document.path)
+    cluster = read_section(Cluster, data, variant, ())
     if problems := site_problems(cluster, variant):
         raise RecipeError(problems)
     return cluster
 
 
 def read_recipe_file(
-    recipe: RecipeFile, cluster: Cluster, root: Path, settings: Iterable[str] = ()
+    recipe: RecipeFile,
+    cluster: Cluster,
+    root: Path,
+    settings: Iterable[str] = (),
+    results: Path | None = None,
+    facts: SiteFacts | None = None,
 ) -> list[tuple[Configuration, Plan]]:
-    """Every configuration of one file with its plan.
+    """Every configuration of one file with its plan; of a lockfile the one that it is of.
+
+    A lockfile that a run has written below `results` is planned under a name of its own. `facts` are those of
+    `facts_of(cluster)`, for who reads many files.
 
     Raises:
-        RecipeError: with every problem of every variant.
+        RecipeError: with every problem of every variant, and for a lockfile that was changed.
     """
     document, problems = _document(recipe.path)
     unusable = tuple(problems)
-    settings, facts = tuple(settings), facts_of(cluster)
+    lock = locked(document)
+    lock = in_place(lock, recipe.path, results) if lock else None
+    settings, facts = (*(lock.settings if lock else ()), *settings), facts or facts_of(cluster)
+    secretive = bool(settings) or may_hold_secrets(document.text)
     planned: list[tuple[Configuration, Plan]] = []
-    for variant in _variants(document, recipe.selector, problems):
+    for variant in _variants(document, recipe.selector, problems, lock):
         given: Variant | None = None
         try:
             given = _with_settings(variant, settings)
-            configuration = _configuration(recipe, given, cluster, facts, root)
-            planned.append((configuration, plan_configuration(configuration, tuple(settings))))
+            given = replace(given, data=hidden(given.data)) if secretive else given
+            configuration = _configuration(recipe, given, cluster, facts, root, lock)
+            plan = plan_configuration(configuration, tuple(settings))
+            planned.append((configuration, lock.noted(plan) if lock else plan))
         except RecipeError as error:
             found = [*error.problems, *(section_problems(given) if given else ())]
             fresh = (problem for problem in found if not _follows(problem, unusable))
@@ -95,12 +118,46 @@ def _document(path: str) -> tuple[Document, list[Problem]]:
         return error.document, list(error.problems)
 
 
-def _variants(document: Document, selector: str | None, problems: list[Problem]) -> list[Variant]:
+def recipe_of(path: str, plan: Plan, cluster: Cluster) -> Recipe:
+    """The recipe that a plan was made from, as its file is now, with its secrets.
+
+    Raises:
+        RecipeError: where the file is gone, or has no such configuration any more.
+    """
+    variant = _variants_by_suffix(path, _changed(path)).get(plan.variant)
+    if variant is None:
+        raise RecipeError([Problem(path, None, "", f"there is no configuration {plan.configuration}")])
+    return _with_site_defaults(read_recipe(_with_settings(variant, plan.settings)), cluster)
+
+
+def _changed(path: str) -> int:
+    try:
+        return Path(path).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+# A file may have thousands of variants, each of which is asked for.
+@lru_cache(maxsize=4)
+def _variants_by_suffix(path: str, changed: int) -> dict[str | None, Variant]:
+    document, problems = _document(path)
+    found = _variants(document, None, problems)
+    if isinstance(document.data.get("base"), dict):
+        found += _variants(document, "base", problems)
+    return {variant.suffix: variant for variant in reversed(found)}
+
+
+def _variants(
+    document: Document, selector: str | None, problems: list[Problem], lock: Locked | None = None
+) -> list[Variant]:
     """The chosen variants in v2's words; where there are none, the reason beside the problems so far."""
     try:
         document, notes = in_v2_words(document)
         document = _without_lock(document)
-        variants = select(document, selector) if selector else expand(document)
+        if lock is not None:
+            variants = lock.variants(document)
+        else:
+            variants = select(document, selector) if selector else expand(document)
     except RecipeError as error:
         raise RecipeError([*problems, *error.problems]) from None
     return [replace(one, notes=(*notes, *one.notes)) for one in variants] if notes else variants
@@ -112,28 +169,45 @@ def _without_lock(document: Document) -> Document:
 
 
 def read_sweep(
-    recipes: list[RecipeFile], cluster: Cluster, root: Path, settings: Iterable[str] = ()
+    recipes: list[RecipeFile],
+    cluster: Cluster,
+    root: Path,
+    settings: Iterable[str] = (),
+    results: Path | None = None,
+    sources: dict[str, str] | None = None,
 ) -> dict[str, Plan]:
-    """The plans of all recipes by configuration id.
+    """The plans of all recipes by configuration id; `sources` grows by the file of each.
 
     Raises:
         RecipeError: with the problems of all files together.
     """
-    plans, problems = read_what_can_be_read(recipes, cluster, root, settings)
+    plans, problems = read_what_can_be_read(recipes, cluster, root, settings, results, sources)
     if problems:
         raise RecipeError(problems)
     return plans
 
 
 def read_what_can_be_read(
-    recipes: list[RecipeFile], cluster: Cluster, root: Path, settings: Iterable[str] = ()
+    recipes: list[RecipeFile],
+    cluster: Cluster,
+    root: Path,
+    settings: Iterable[str] = (),
+    results: Path | None = None,
+    sources: dict[str, str] | None = None,
 ) -> tuple[dict[str, Plan], list[Problem]]:
     """The plans of the files without a fault by configuration id, and every problem of the others."""
     plans: dict[str, Plan] = {}
     problems: list[Problem] = []
+    files = {} if sources is None else sources
+    facts = facts_of(cluster)
     with rare_collections():
         for recipe in recipes:
-            problems += _add(plans, recipe, cluster, root, settings)
+            try:
+                found = read_recipe_file(recipe, cluster, root, settings, results, facts)
+            except RecipeError as error:
+                problems += error.problems
+            else:
+                problems += _add(plans, files, recipe, found)
     return plans, list(dict.fromkeys(problems))
 
 
@@ -151,25 +225,29 @@ def rare_collections() -> Iterator[None]:
 
 
 def _add(
-    plans: dict[str, Plan], recipe: RecipeFile, cluster: Cluster, root: Path, settings: Iterable[str]
+    plans: dict[str, Plan],
+    sources: dict[str, str],
+    recipe: RecipeFile,
+    found: Iterable[tuple[Configuration, Plan]],
 ) -> list[Problem]:
-    """Add the plans of one file; what is wrong with it, or with its names beside the others'."""
+    """Add the plans of one file; what is wrong with its names beside the others'."""
     problems = []
-    try:
-        for configuration, plan in read_recipe_file(recipe, cluster, root, settings):
-            other = plans.setdefault(configuration.id, plan)
-            # Selectors of one file may overlap; two files may not give one name.
-            if other.recipe != plan.recipe:
-                message = f"gives {configuration.id}, as {other.recipe} does: rename one of the files"
-                problems.append(Problem(recipe.path, None, "", message))
-    except RecipeError as error:
-        problems += error.problems
+    for configuration, plan in found:
+        plans.setdefault(configuration.id, plan)
+        first = sources.setdefault(configuration.id, recipe.path)
+        # Selectors of one file may overlap; two files may not give one name.
+        if first != recipe.path:
+            message = f"gives {configuration.id}, as {first} does: rename one of the files"
+            problems.append(Problem(recipe.path, None, "", message))
     return problems
 
 
 def _with_settings(variant: Variant, settings: Iterable[str]) -> Variant:
     data: dict[str, Any] = variant.data
     for assignment in settings:
+        if is_secret_setting(assignment):
+            key = assignment.partition("=")[0].strip()
+            raise RecipeError([Problem("set", None, key, SECRET_SETTING)])
         try:
             data = set_value(data, assignment)
         except ValueError as error:
@@ -181,20 +259,27 @@ def _where_it_was_set(problem: Problem, settings: Iterable[str]) -> Problem:
     """A fault of a value from the command line is not one of the file's line."""
     for assignment in settings:
         key = assignment.partition("=")[0].strip()
-        if problem.key == key or problem.key.startswith((f"{key}.", f"{key}[")):
+        below = problem.key == key or problem.key.startswith((f"{key}.", f"{key}["))
+        # What a setting removed, or a section that it made, is told of what was around it.
+        if below or key.startswith(f"{problem.key}."):
             return replace(problem, line=None, message=f"{problem.message} (set on the command line)")
     return problem
 
 
 def _configuration(
-    recipe: RecipeFile, variant: Variant, cluster: Cluster, facts: Mapping[str, Any], root: Path
+    recipe: RecipeFile,
+    variant: Variant,
+    cluster: Cluster,
+    facts: SiteFacts,
+    root: Path,
+    lock: Locked | None,
 ) -> Configuration:
     model = _with_site_defaults(read_recipe(variant), cluster)
     files = _named_files(model)
     own, deployment = digests(model, cluster, facts, files)
     return Configuration(
-        id=configuration_id(recipe.path, root, variant.suffix),
-        recipe_file=recipe.path,
+        id=lock.configuration if lock else configuration_id(recipe.path, root, variant.suffix),
+        recipe_file=lock.recipe if lock else recipe.path,
         variant=variant,
         recipe=model,
         cluster=cluster,

@@ -12,6 +12,7 @@ from servesweep.plan.configuration import configuration_id
 from servesweep.plan.plan import Plan, PlanError, read_plan
 from servesweep.plan.preflight import preflight
 from servesweep.plan.recipe_files import RecipeFile, find_recipes
+from servesweep.plan.secrets import missing_secrets
 from servesweep.plan.sweep import read_cluster, read_recipe_file, read_sweep
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import Problem, RecipeError, nearest, shown
@@ -39,6 +40,8 @@ class SweepTable:
     recipes: dict[str, list[RecipeFile]] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
     gpu_quota: int | None = None
+    sources: dict[str, str] = field(default_factory=dict)
+    gpu_hour_price: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], inside_job: bool) -> SweepTable:
@@ -51,12 +54,13 @@ class SweepTable:
         cluster_file = _required(config, "cluster", "the cluster file, such as config/local.yaml")
         cluster: Cluster = read_cluster(cluster_file)
         table = cls(cluster_file, cluster.launcher, _listed(config.get("set")))
+        table.gpu_hour_price = cluster.gpu_hour_price
         if not inside_job:
             recipes = find_recipes(_recipe_names(config.get("recipes")))
             for recipe in recipes:
                 key = configuration_id(recipe.path, RECIPE_ROOT, None)
                 table.recipes.setdefault(key, []).append(recipe)
-            table.plans = read_sweep(recipes, cluster, RECIPE_ROOT, table.settings)
+            table.plans = read_sweep(recipes, cluster, RECIPE_ROOT, table.settings, RESULTS, table.sources)
         return table
 
     def plan(self, configuration: str) -> Plan:
@@ -111,7 +115,9 @@ class SweepTable:
 
     def recipe_file(self, wildcards: Wildcards) -> str:
         """The file of a recipe."""
-        return self.recipes[wildcards.recipe][0].path
+        path = self.recipes[wildcards.recipe][0].path
+        # By its relative path a lockfile would be one that this sweep has to make first.
+        return str(Path(path).absolute()) if Path(path).is_relative_to(RESULTS) else path
 
     def recipe_words(self, wildcards: Wildcards) -> list[str]:
         """The recipe as it was named: its file, with the selectors."""
@@ -120,11 +126,17 @@ class SweepTable:
     def digests(self, wildcards: Wildcards) -> list[str]:
         """Identity of every configuration of a recipe: a changed one validates the recipe again."""
         files = {recipe.path for recipe in self.recipes[wildcards.recipe]}
-        return [f"{plan.configuration}={plan.digest}" for plan in self.plans.values() if plan.recipe in files]
+        own = [plan for plan in self.plans.values() if self.source(plan) in files]
+        return [f"{plan.configuration}={plan.digest}" for plan in own]
+
+    def source(self, plan: Plan) -> str:
+        """The file that a plan is made from, which may be a lockfile of its recipe."""
+        return self.sources.get(plan.configuration, plan.recipe)
 
     def record(self, wildcards: Wildcards) -> Path:
         """The validation record of the recipe that a configuration comes from."""
-        return self.validated(configuration_id(self.plan(wildcards.configuration).recipe, RECIPE_ROOT, None))
+        source = self.source(self.plan(wildcards.configuration))
+        return self.validated(configuration_id(source, RECIPE_ROOT, None))
 
     def records(self, wildcards: object = None) -> list[Path]:
         """The validation records of all recipes."""
@@ -171,18 +183,29 @@ def _beyond_quota(plan: Plan, quota: int | None) -> Problem:
 
 
 def validate_recipe(words: list[str], cluster_file: str, settings: list[str]) -> list[Plan]:
-    """The plans of one recipe file, each of which could be run from this machine.
+    """The plans of one recipe file, each of which could be run from this machine."""
+    return [plan for _, plan in validated(words, cluster_file, settings)]
+
+
+def validated(
+    words: list[str], cluster_file: str, settings: list[str], *, look: bool = True
+) -> list[tuple[str, Plan]]:
+    """The plans of one recipe file with the file, each of which could be run from this machine.
+
+    Without `look` nothing is looked for on this machine.
 
     Raises:
         RecipeError: with every problem.
     """
     cluster = read_cluster(cluster_file)
-    plans: list[Plan] = []
+    plans: list[tuple[str, Plan]] = []
     problems: list[Problem] = []
     for recipe in find_recipes(words):
-        for configuration, plan in read_recipe_file(recipe, cluster, RECIPE_ROOT, settings):
-            plans.append(plan)
-            problems += preflight(plan, configuration.variant)
+        for configuration, plan in read_recipe_file(recipe, cluster, RECIPE_ROOT, settings, RESULTS):
+            plans.append((recipe.path, plan))
+            problems += preflight(plan, configuration.variant, look=look)
+            lacking = missing_secrets(plan, recipe.path, cluster_file)
+            problems += [Problem(recipe.path, None, "", sentence) for sentence in lacking]
     if problems:
         raise RecipeError(dict.fromkeys(problems))
     return plans
