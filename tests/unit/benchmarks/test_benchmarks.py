@@ -2,6 +2,8 @@
 
 import json
 import math
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +19,13 @@ from servesweep.recipe.variants import expand
 from servesweep.topology.deployment import Binding, Deployment
 from servesweep.topology.shapes import Mode, ProcessPlace
 
-NEEDED = {"sa-bench": "isl: 128, osl: 32, concurrencies: 4", "custom": "command: run it", "manual": ""}
+NEEDED = {
+    "sa-bench": "isl: 128, osl: 32, concurrencies: 4",
+    "sglang-bench": "isl: 8, osl: 8, concurrencies: 4",
+    "trace-replay": "trace_file: /t.jsonl, concurrencies: 4",
+    "lm-eval": "task: arc_easy",
+    "custom": "command: run it",
+}
 
 
 def read(kind: str, written: str) -> Section:
@@ -28,7 +36,9 @@ def read(kind: str, written: str) -> Section:
 def options(kind: str, written: str = "") -> Section:
     """Options with what the type needs, where it is not written."""
     needed = ", ".join(
-        part for part in NEEDED.get(kind, "").split(", ") if part.split(":")[0] + ":" not in written
+        part
+        for part in NEEDED.get(kind, "").split(", ")
+        if part.split(":")[0] + ":" not in written and "task_file" not in written
     )
     return read(kind, ", ".join(part for part in (needed, written) if part))
 
@@ -63,6 +73,17 @@ RIGHT: list[tuple[str, str, str, Any]] = [
     ("sa-bench", "use_chat_template: true", "use_chat_template", True),
     ("sa-bench", "dataset_name: random", "dataset_name", "random"),
     ("sa-bench", "dataset_name: custom, dataset_path: /p.jsonl", "dataset_path", "/p.jsonl"),
+    ("sa-bench", "dataset_name: sharegpt, dataset_path: /p, salt_prompts: false", "salt_prompts", False),
+    (
+        "sa-bench",
+        "slo: {ttft_p99_ms: 500, output_tok_s_per_user: 30}",
+        "slo",
+        {"ttft_p99_ms": 500, "output_tok_s_per_user": 30},
+    ),
+    ("sa-bench", "min_duration_s: 30", "min_duration_s", 30),
+    ("sa-bench", "max_input_deviation: 0.02", "max_input_deviation", 0.02),
+    ("sa-bench", "max_one_piece_fraction: 0.1", "max_one_piece_fraction", 0.1),
+    ("sa-bench", "max_client_lag_ms: 5", "max_client_lag_ms", 5),
     ("sa-bench", "reuse_http_connections: true", "reuse_http_connections", True),
     ("sa-bench", "slow_down_sleep_time: 30.0", "slow_down_sleep_time", 30.0),
     ("sa-bench", "slow_down_wait_time: 120", "slow_down_wait_time", 120),
@@ -78,7 +99,14 @@ RIGHT: list[tuple[str, str, str, Any]] = [
     ("trace-replay", "trace_file: /t.jsonl, concurrencies: 4x8", "concurrencies", [4, 8]),
     ("mooncake-router", "ttft_threshold_ms: 5000", "ttft_threshold_ms", 5000),
     ("router", "prefix_ratios: 0.1 0.9", "prefix_ratios", "0.1 0.9"),
-    ("sglang-bench", "isl: 8, osl: 8, concurrencies: 4", "req_rate", [math.inf]),
+    ("router", "", "ratios", [0.1, 0.3, 0.5, 0.7, 0.9]),
+    ("sglang-bench", "", "req_rate", [math.inf]),
+    ("sglang-bench", "", "num_prompts", 128),
+    ("mooncake-router", "trace_file: /t.jsonl", "trace_file", "/t.jsonl"),
+    ("gpqa", "", "repeat", 8),
+    ("gsm8k", "", "num_examples", 1319),
+    ("lm-eval", "task: mmlu", "task", "mmlu"),
+    ("lm-eval", "task_file: tasks/mine.yaml", "task_file", "tasks/mine.yaml"),
     ("agentperf", "agentperf_config: /a.yaml", "agentperf_config", "/a.yaml"),
     ("manual", "serve_seconds: 60", "serve_seconds", 60),
     ("manual", "", "serve_seconds", None),
@@ -134,7 +162,25 @@ WRONG: list[tuple[str, str, str]] = [
     ("sa-bench", "use_chat_template: no", "use_chat_template: expected true or false, got 'no'"),
     ("sa-bench", "use_chat_template: true, api: completions",
      "api: use_chat_template and api: completions contradict each other: keep one"),
-    ("sa-bench", "dataset_name: sharegpt", "dataset_name: expected random or custom, got 'sharegpt'"),
+    ("sa-bench", "dataset_name: mine", "dataset_name: expected random, sharegpt or custom, got 'mine'"),
+    ("sa-bench", "dataset_name: sharegpt", "dataset_path: the sharegpt dataset needs its file"),
+    ("sa-bench", "dataset_name: random, dataset_path: 8",
+     'dataset_path: expected text, got the number 8: write it in quotes, "8"'),
+    ("sa-bench", "salt_prompts: 1", "salt_prompts: expected true or false, got 1"),
+    ("sa-bench", "slo: {ttft_p98_ms: 500}", "slo: 'ttft_p98_ms' is no objective: they are like ttft_p99_ms"
+     " (ttft, tpot, itl, e2el; mean, median, p50, p90, p95, p99) or output_tok_s_per_user,"
+     " output_throughput_tok_s, request_throughput_per_s"),
+    ("sa-bench", "slo: {ttft_p99_ms: 0}", "slo.ttft_p99_ms: expected a number above 0, got 0.0"),
+    ("sa-bench", "min_duration_s: -1", "min_duration_s: expected a number from 0, got -1"),
+    ("sa-bench", "max_input_deviation: -1", "max_input_deviation: expected a number from 0, got -1"),
+    ("sa-bench", "max_one_piece_fraction: 2", "max_one_piece_fraction: expected a number up to 1, got 2"),
+    ("sa-bench", "max_client_lag_ms: 0", "max_client_lag_ms: expected a number above 0, got 0"),
+    ("router", "prefix_ratios: 0.1 1", "prefix_ratios: expected shares from 0 to below 1, as 0.1 0.5 0.9,"
+     " got '1'"),
+    ("router", 'prefix_ratios: " "', "prefix_ratios: at least one ratio is needed"),
+    ("router", "concurrencies: 4", "concurrencies: unknown key; did you mean concurrency?"),
+    ("lm-eval", "task_file: b, task: a", "task: name one of task and task_file"),
+    ("gpqa", "repeat: 0", "repeat: expected a number from 1, got 0"),
     ("sa-bench", "dataset_name: custom", "dataset_path: the custom dataset needs its file"),
     ("sa-bench", "reuse_http_connections: 1", "reuse_http_connections: expected true or false, got 1"),
     ("sa-bench", "slow_down_sleep_time: -1", "slow_down_sleep_time: expected a number from 0, got -1"),
@@ -142,7 +188,8 @@ WRONG: list[tuple[str, str, str]] = [
     ("gsm8k", "num_examples: 0", "num_examples: expected a number from 1, got 0"),
     ("mooncake-router", "mooncake_workload: chat",
      "mooncake_workload: expected mooncake, conversation, synthetic or toolagent, got 'chat'"),
-    ("trace-replay", "concurrencies: 4", "trace_file: required key is missing"),
+    ("trace-replay", "trace_file: 8",
+     'trace_file: expected text, got the number 8: write it in quotes, "8"'),
 ]  # fmt: skip
 
 
@@ -172,38 +219,51 @@ def test_the_tables_above_name_every_option(kind: str) -> None:
 @pytest.mark.parametrize("written", ["aiperf_package: 0.3.1b", "aiperf_args: {a: 1}", "stream_output: true"])
 def test_every_type_takes_what_is_shared(kind: str, written: str) -> None:
     assert set(BENCHMARKS[kind].Options.model_fields) >= SHARED
-    if kind not in ("trace-replay", "sglang-bench"):  # they need more
-        key = written.partition(":")[0]
-        assert getattr(options(kind, written), key)
+    key = written.partition(":")[0]
+    assert getattr(options(kind, written), key)
+
+
+def test_a_type_without_a_client_says_so() -> None:
+    kind = BENCHMARKS["agentperf"]
+    chosen = options("agentperf")
+    assert kind.unsupported(chosen) == ["benchmark.type agentperf: its client"]
+    (load,) = kind.loads(chosen)
+    assert load.id == "agentperf"
+    with pytest.raises(ValueError, match="agentperf: this version cannot run it yet"):
+        kind.command(load, chosen, CONTEXT)
 
 
 @pytest.mark.parametrize(
-    "kind", [kind for kind in BENCHMARKS if kind not in ("sa-bench", "custom", "manual")]
+    "kind", [kind for kind in BENCHMARKS if kind not in ("agentperf", "mooncake-router")]
 )
-def test_a_type_without_a_client_says_so(kind: str) -> None:
-    needed = {
-        "trace-replay": "trace_file: t, concurrencies: 4",
-        "sglang-bench": "isl: 8, osl: 8, concurrencies: 4",
-    }
-    chosen = options(kind, needed.get(kind, ""))
-    assert BENCHMARKS[kind].unsupported(chosen) == [f"benchmark.type {kind}: its client"]
-    (load,) = BENCHMARKS[kind].loads(chosen)
-    assert load.id == ("c4" if kind in needed else kind)
-    with pytest.raises(ValueError, match=f"{kind} is planned but cannot be run by this version"):
-        BENCHMARKS[kind].command(load, chosen, CONTEXT)
+def test_every_other_type_is_run(kind: str) -> None:
+    chosen = options(kind)
+    assert BENCHMARKS[kind].unsupported(chosen) == []
+    loads = BENCHMARKS[kind].loads(chosen)
+    assert len({load.id for load in loads}) == len(loads) > 0
+    command = BENCHMARKS[kind].command(loads[0], chosen, CONTEXT)
+    assert command.argv[0] == "python3"
+    (text,) = command.files.values()
+    assert json.loads(text)["point"] == loads[0].id
+
+
+def test_a_public_trace_is_not_downloaded() -> None:
+    kind = BENCHMARKS["mooncake-router"]
+    (feature,) = kind.unsupported(options("mooncake-router"))
+    assert feature == "benchmark.mooncake_workload: downloading a trace, where trace_file names no file"
+    assert kind.unsupported(options("mooncake-router", "trace_file: /t.jsonl")) == []
 
 
 @pytest.mark.parametrize(
     ("written", "features"),
     [
         ("", []),
-        ("dataset_name: custom, dataset_path: /p", ["benchmark.dataset_name: the custom dataset"]),
+        ("dataset_name: custom, dataset_path: /p", []),
         ("slow_down_sleep_time: 3", ["benchmark.slow_down_sleep_time: a slow start of decode"]),
-        ("custom_tokenizer: sa_bench_tokenizers.deepseek.Tokenizer",
-         ["benchmark.custom_tokenizer: a Python class instead of a directory"]),
+        ("custom_tokenizer: sa_bench_tokenizers.deepseek.Tokenizer", []),
         ("custom_tokenizer: ./tok", []),
     ],
-)  # fmt: skip
+)
 def test_what_sa_bench_cannot_do_is_said(written: str, features: list[str]) -> None:
     assert BENCHMARKS["sa-bench"].unsupported(options("sa-bench", written)) == features
 
@@ -225,6 +285,10 @@ def test_what_is_needed_is_asked_for() -> None:
     ]  # fmt: skip
     with pytest.raises(RecipeError, match=r"benchmark\.command: required key is missing"):
         read("custom", "")
+    with pytest.raises(RecipeError, match=r"benchmark\.trace_file: required key is missing"):
+        read("trace-replay", "concurrencies: 4")
+    with pytest.raises(RecipeError, match=r"benchmark\.task: name one of task and task_file"):
+        read("lm-eval", "")
 
 
 def place(mode: Mode, index: int, rank: int, node: str, port: int | None) -> ProcessPlace:
@@ -352,7 +416,7 @@ def test_a_custom_command_finds_the_deployment_in_its_environment() -> None:
 def test_nothing_public_gives_no_frontend_in_the_environment() -> None:
     chosen = options("custom")
     (load,) = BENCHMARKS["custom"].loads(chosen)
-    command = BENCHMARKS["custom"].command(load, chosen, CONTEXT.model_copy(update={"url": None}))
+    command = BENCHMARKS["custom"].command(load, chosen, replace(CONTEXT, url=None))
     assert not any(name.startswith("SRT_FRONTEND") for name in command.env)
 
 
@@ -364,3 +428,83 @@ def test_manual_only_waits(written: str, command: str) -> None:
     (load,) = BENCHMARKS["manual"].loads(chosen)
     (text,) = BENCHMARKS["manual"].command(load, chosen, CONTEXT).files.values()
     assert (load.id, json.loads(text)["command"]) == ("manual", command)
+
+
+def spec_of(kind: str, written: str, number: int = 0) -> LoadSpec:
+    """What the client of a point reads."""
+    chosen = options(kind, written)
+    load = BENCHMARKS[kind].loads(chosen)[number]
+    (text,) = BENCHMARKS[kind].command(load, chosen, CONTEXT).files.values()
+    return LoadSpec.model_validate_json(text)
+
+
+def test_a_file_of_prompts_needs_no_lengths() -> None:
+    chosen = read("sa-bench", "dataset_name: custom, dataset_path: /p.jsonl, concurrencies: 4")
+    (load,) = BENCHMARKS["sa-bench"].loads(chosen)
+    (text,) = BENCHMARKS["sa-bench"].command(load, chosen, CONTEXT).files.values()
+    spec = LoadSpec.model_validate_json(text)
+    assert (str(spec.dataset_path), spec.isl, spec.osl, spec.salt) == ("/p.jsonl", None, None, True)
+    assert BENCHMARKS["sa-bench"].named_files(chosen) == {"dataset_path": "/p.jsonl"}
+    assert BENCHMARKS["sa-bench"].unread(chosen) == {}
+
+
+def test_each_repeat_knows_the_others() -> None:
+    assert spec_of("sa-bench", "repeats: 3", 1).repeats_of == ["c4", "c4-k2"]
+    assert spec_of("sa-bench", "").repeats_of == []
+
+
+def test_limits_and_objectives_reach_the_client() -> None:
+    written = "slo: {ttft_p99_ms: 500}, min_duration_s: 9, max_client_lag_ms: 3, max_input_deviation: 0.1"
+    for kind in ("sa-bench", "sglang-bench", "router"):
+        spec = spec_of(kind, written)
+        assert spec.slo == {"ttft_p99_ms": 500}
+        assert (spec.min_duration_s, spec.max_client_lag_ms, spec.max_input_deviation) == (9, 3, 0.1)
+
+
+def test_an_objective_is_part_of_what_is_measured_and_its_absence_of_nothing() -> None:
+    (plain,) = BENCHMARKS["sa-bench"].loads(options("sa-bench"))
+    assert plain.facts == {"isl": 128, "osl": 32, "api": "completions"}
+
+
+def test_sglang_bench_sends_as_many_requests_at_each_level() -> None:
+    spec = spec_of("sglang-bench", "concurrencies: 1x64", 1)
+    assert (spec.concurrency, spec.num_prompts, spec.num_warmup) == (64, 128, 1)
+    assert spec.random_range_ratio == 0.0
+
+
+def test_the_points_of_router_are_its_ratios() -> None:
+    chosen = options("router", "isl: 100, prefix_ratios: 0 0.5")
+    assert [load.id for load in BENCHMARKS["router"].loads(chosen)] == ["prefix0", "prefix0.5"]
+    spec = spec_of("router", "isl: 100, prefix_ratios: 0 0.5", 1)
+    assert (spec.prefix_ratio, spec.num_prefixes, spec.concurrency, spec.num_prompts) == (0.5, 20, 20, 200)
+
+
+def test_a_tokenizer_class_is_asked_for_its_package_and_given_the_model() -> None:
+    chosen = options("sa-bench", "custom_tokenizer: my_tokenizers.v4.Tokenizer")
+    assert BENCHMARKS["sa-bench"].packages(chosen) == {"custom_tokenizer": "my_tokenizers"}
+    assert BENCHMARKS["sa-bench"].named_files(chosen) == {}
+    spec = spec_of("sa-bench", "custom_tokenizer: my_tokenizers.v4.Tokenizer")
+    assert (spec.tokenizer_class, str(spec.tokenizer)) == ("my_tokenizers.v4.Tokenizer", "/models/llama")
+
+
+def test_the_data_beside_a_task_is_part_of_its_identity(tmp_path: Path) -> None:
+    task, data = tmp_path / "mine.yaml", tmp_path / "mine.jsonl"
+    task.write_text("task: mine\n")
+    data.write_text("{}\n")
+    chosen = options("lm-eval", f"task_file: {task}")
+    assert BENCHMARKS["lm-eval"].files(chosen) == [str(task), str(data)]
+    assert BENCHMARKS["lm-eval"].named_files(chosen) == {"task_file": str(task)}
+
+
+def test_a_set_that_is_asked_several_times_is_several_points() -> None:
+    loads = BENCHMARKS["gpqa"].loads(options("gpqa", "repeat: 3"))
+    assert [load.id for load in loads] == ["gpqa", "gpqa-k1", "gpqa-k2"]
+    assert [load.repeat for load in loads] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "package"),
+    [("trace-replay", "aiperf"), ("mooncake-router", "aiperf"), ("gsm8k", "lm_eval"), ("lm-eval", "lm_eval")],
+)
+def test_an_extra_is_asked_for(kind: str, package: str) -> None:
+    assert BENCHMARKS[kind].packages(options(kind)) == {"type": package}

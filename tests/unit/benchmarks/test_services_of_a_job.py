@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from servesweep.benchmarks import BENCHMARKS, BenchmarkContext
 from servesweep.benchmarks.benchmark import services_environment
@@ -41,7 +42,7 @@ def test_a_job_with_terminal_services_waits_for_their_end_and_not_for_ever() -> 
     options = manual.Options()
     (load,) = manual.loads(options)
     commands = []
-    for deployment in (POOL, POOL.model_copy(update={"terminal": ("train",)})):
+    for deployment in (POOL, replace(POOL, terminal=("train",))):
         context = BenchmarkContext(
             configuration="demo", digest="0", url=None, deployment=deployment, directory="/p", output="/p/r"
         )

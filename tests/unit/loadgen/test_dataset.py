@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models
 
-from servesweep.loadgen.dataset import build_schedule, draw_arrivals, draw_lengths, load_tokenizer
+from servesweep.loadgen.dataset import build_schedule, draw_arrivals, draw_lengths
 from servesweep.loadgen.errors import LoadgenError
 from servesweep.loadgen.prepare import request_body
+from servesweep.loadgen.words import load_tokenizer
 
 
 def rng() -> np.random.Generator:

@@ -1,19 +1,20 @@
 from __future__ import annotations
 
-import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from servesweep.loadgen.files import write_atomically
+from servesweep.loadgen.request_log import request_log
 from servesweep.loadgen.result import (
     ClientFacts,
     PointResult,
     RequestCounts,
     TokenCounts,
-    request_table,
     write_result,
 )
 
@@ -52,7 +53,7 @@ def names(directory: Path) -> list[str]:
 
 def test_a_valid_result_and_its_requests(tmp_path: Path, make_record: Any) -> None:
     path = write_result(result(), [make_record()], tmp_path / "result.json")
-    assert names(tmp_path) == ["requests.csv", "result.json"]
+    assert names(tmp_path) == ["requests.parquet", "result.json"]
     written = json.loads(path.read_text())
     assert (written["schema"], written["valid"], written["metrics"]["mean_tpot_ms"]) == (1, True, None)
     assert PointResult.model_validate_json(path.read_text()) == result()
@@ -60,48 +61,51 @@ def test_a_valid_result_and_its_requests(tmp_path: Path, make_record: Any) -> No
 
 def test_an_invalid_result_leaves_an_earlier_valid_one_alone(tmp_path: Path, make_record: Any) -> None:
     write_result(result(), [make_record()], tmp_path / "result.json")
-    before = {name: (tmp_path / name).read_text() for name in names(tmp_path)}
+    before = {name: (tmp_path / name).read_bytes() for name in names(tmp_path)}
     write_result(result("nothing came"), [], tmp_path / "result.json")
-    assert names(tmp_path) == ["invalid.json", "invalid.requests.csv", "requests.csv", "result.json"]
-    assert {name: (tmp_path / name).read_text() for name in before} == before
+    assert names(tmp_path) == ["invalid.json", "invalid.requests.parquet", "requests.parquet", "result.json"]
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
     assert json.loads((tmp_path / "invalid.json").read_text())["reasons"] == ["nothing came"]
 
 
 def test_a_valid_result_removes_a_stale_invalid_one(tmp_path: Path, make_record: Any) -> None:
     write_result(result("nothing came"), [], tmp_path / "result.json")
-    assert names(tmp_path) == ["invalid.json", "invalid.requests.csv"]
+    assert names(tmp_path) == ["invalid.json", "invalid.requests.parquet"]
     write_result(result(), [make_record()], tmp_path / "result.json")
-    assert names(tmp_path) == ["requests.csv", "result.json"]
+    assert names(tmp_path) == ["requests.parquet", "result.json"]
 
 
-def test_the_table_has_one_row_a_request(make_record: Any) -> None:
+def test_the_log_has_one_row_a_request_and_no_latency_of_a_failed_one(make_record: Any) -> None:
     records = [
-        make_record(10.0, (10.1, 10.15, 10.25), index=0, usage_output=6, usage_input=90),
-        make_record(10.5, (10.6,), index=1, status="connection cut"),
+        make_record(10.0, (10.125, 10.25, 10.5), index=0, usage_output=5, usage_input=90),
+        make_record(10.5, (10.75,), index=1, status="connection cut", detail="reset"),
     ]
-    rows = list(csv.DictReader(request_table(records).splitlines()))
-    assert rows == [
-        {
-            "index": "0",
-            "send_s": "0.000000",
-            "ttft_ms": "100.000",
-            "e2el_ms": "250.000",
-            "input_tokens": "90",
-            "output_tokens": "6",
-            "status": "ok",
-            "itl_ms": "50.000;100.000",
-        },
-        {
-            "index": "1",
-            "send_s": "0.500000",
-            "ttft_ms": "",
-            "e2el_ms": "",
-            "input_tokens": "100",
-            "output_tokens": "0",
-            "status": "connection cut",
-            "itl_ms": "",
-        },
-    ]
+    table = pq.read_table(io.BytesIO(request_log(records)))
+    first, second = table.to_pylist()
+    assert first == {
+        "index": 0,
+        "status": "ok",
+        "detail": "",
+        "model": "llama",
+        "sent_s": 0.0,
+        "ended_s": 0.5,
+        "asked_input_tokens": 100,
+        "asked_output_tokens": 3,
+        "input_tokens": 90,
+        "output_tokens": 5,
+        "arrivals_s": [0.125, 0.25, 0.5],
+        "ttft_ms": 125.0,
+        "tpot_ms": 93.75,
+        "e2el_ms": 500.0,
+    }
+    assert (second["status"], second["detail"], second["sent_s"]) == ("connection cut", "reset", 0.5)
+    assert [second[key] for key in ("ttft_ms", "tpot_ms", "e2el_ms")] == [None, None, None]
+    assert all(field.metadata[b"is"] for field in table.schema)
+
+
+def test_a_log_of_no_request_has_its_columns(make_record: Any) -> None:
+    table = pq.read_table(io.BytesIO(request_log([])))
+    assert (table.num_rows, table.column_names[:3]) == (0, ["index", "status", "detail"])
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from servesweep.loadgen.spec import LoadSpec, process_count, shares
+from servesweep.loadgen.processes import process_count, shares
+from servesweep.loadgen.spec import LoadSpec
 
 
 def test_every_field_has_a_description() -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from servesweep.loadgen.saturation import Saturation
 from servesweep.loadgen.statistics import Summary, summarise
-from servesweep.loadgen.validity import judge
+from servesweep.loadgen.validity import judge, judge_client
 
 BAD = {"status": "HTTP 500", "detail": "CUDA out of\nmemory"}
 
@@ -72,4 +73,35 @@ def test_a_metric_that_is_no_number(make_spec: Any, good: Summary) -> None:
 def test_more_in_flight_than_asked(make_spec: Any, good: Summary) -> None:
     assert judge(make_spec(), dataclasses.replace(good, max_in_flight=5)) == [
         "5 requests were in flight, more than 4 asked"
+    ]
+
+
+def test_the_server_counts_other_inputs_than_were_sent(make_spec: Any, good: Summary) -> None:
+    off = dataclasses.replace(good, input_tokens=440, asked_input_tokens=400)
+    assert judge(make_spec(), off) == []
+    assert judge(make_spec(max_input_deviation=0.1), off) == []
+    assert judge(make_spec(max_input_deviation=0.05), off) == [
+        "the server counted 440 input tokens, 400 were sent: 0.100 apart, at most 0.05 may be"
+    ]
+
+
+def test_answers_that_were_not_streamed(make_spec: Any, good: Summary) -> None:
+    whole = dataclasses.replace(good, several=4, one_piece=3)
+    assert judge(make_spec(), whole) == []
+    assert judge(make_spec(max_one_piece_fraction=0.5), whole) == [
+        "3 of 4 answers came in one piece, at most 0.5 of them may"
+    ]
+
+
+def test_a_measurement_that_is_over_too_soon(make_spec: Any, good: Summary) -> None:
+    assert judge(make_spec(min_duration_s=3), good) == []
+    assert judge(make_spec(min_duration_s=60), good) == ["it lasted 3.2 s, at least 60 were asked"]
+
+
+def test_a_client_that_was_late_itself(make_spec: Any) -> None:
+    late = Saturation(1.0, 7.5, 30.0, 0.4, "")
+    assert judge_client(make_spec(), late) == []
+    assert judge_client(make_spec(max_client_lag_ms=7.5), late) == []
+    assert judge_client(make_spec(max_client_lag_ms=5), late) == [
+        "the client itself was 7.5 ms late at p99, at most 5 may be"
     ]

@@ -4,36 +4,50 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from dataclasses import field
 from typing import Any, ClassVar
-
-from pydantic import Field
 
 from servesweep.benchmarks.shared_options import OF_AIPERF
 from servesweep.recipe.section import Section, said
-from servesweep.topology.deployment import Command, Deployment, Value
+from servesweep.topology.deployment import Command, Deployment, rendered
 
 
-class Load(Value):
+@rendered
+class Load:
     """One load level of a configuration."""
 
-    id: str = Field(description="File-name safe and unique within the configuration, such as c16.")
-    concurrency: int | None = Field(default=None, description="Requests in flight at most.")
-    request_rate: float | str | None = Field(default=None, description='Requests per second, or "inf".')
-    repeat: int = Field(default=0, description="Number of the repetition, from 0.")
-    facts: dict[str, Any] = Field(default_factory=dict, description="Whatever else decides the numbers.")
+    id: str
+    """File-name safe and unique within the configuration, such as c16."""
+    concurrency: int | None = None
+    """Requests in flight at most."""
+    request_rate: float | str | None = None
+    """Requests per second, or "inf"."""
+    repeat: int = 0
+    """Number of the repetition, from 0."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """Whatever else decides the numbers."""
 
 
-class BenchmarkContext(Value):
+@rendered
+class BenchmarkContext:
     """What the command of a point must know beside its load."""
 
-    configuration: str = Field(description="Id of the configuration.")
-    digest: str = Field(description="Digest of the point, carried into its result.")
-    url: str | None = Field(description="Public API; None where nothing is public.")
-    deployment: Deployment = Field(description="The running deployment.")
-    tokenizer: str | None = Field(default=None, description="Model directory with a tokenizer.json.")
-    directory: str = Field(description="Directory of the point.")
-    output: str = Field(description="The result file to write when the point is valid.")
-    environment: dict[str, str] = Field(default_factory=dict, description="The recipe's environment.")
+    configuration: str
+    """Id of the configuration."""
+    digest: str
+    """Digest of the point, carried into its result."""
+    url: str | None
+    """Public API; None where nothing is public."""
+    deployment: Deployment
+    """The running deployment."""
+    tokenizer: str | None = None
+    """Model directory with a tokenizer.json."""
+    directory: str
+    """Directory of the point."""
+    output: str
+    """The result file to write when the point is valid."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """The recipe's environment."""
 
 
 class Benchmark(ABC):
@@ -41,7 +55,11 @@ class Benchmark(ABC):
 
     name: ClassVar[str]
     Options: ClassVar[type[Section]]
+    client: ClassVar[str] = "servesweep's own client"
+    """Who sends the requests, for the reference page."""
     needs_public: ClassVar[bool] = True
+    runs: ClassVar[bool] = True
+    """Whether this version has a client for it."""
 
     @abstractmethod
     def loads(self, options: Section) -> list[Load]:
@@ -57,6 +75,10 @@ class Benchmark(ABC):
 
     def named_files(self, options: Section) -> dict[str, str]:
         """The same by the key that names each; none of them may be missing."""
+        return {}
+
+    def packages(self, options: Section) -> dict[str, str]:
+        """Python packages that the client needs, by the key that asks for each; none may be missing."""
         return {}
 
     def unread(self, options: Section) -> dict[str, str]:

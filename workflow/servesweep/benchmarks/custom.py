@@ -8,6 +8,7 @@ from pydantic import Field
 
 from servesweep.benchmarks.benchmark import Benchmark, BenchmarkContext, Load, frontend_environment
 from servesweep.benchmarks.shared_options import SharedOptions
+from servesweep.recipe.not_yet import NotYet
 from servesweep.recipe.section import Environment, Section
 from servesweep.recipe.texts import Line, Text
 from servesweep.topology.deployment import Command
@@ -21,7 +22,9 @@ class CustomOptions(SharedOptions):
     )
     env: Environment = Field(default_factory=dict, description="Environment of the command alone.")
     container_image: Line | None = Field(
-        default=None, description="Image of the command; unused when container_runtime is none."
+        default=None,
+        description="Image of the command; unused when container_runtime is none.",
+        json_schema_extra=NotYet("a client in a container"),
     )
 
 
@@ -29,6 +32,7 @@ class Custom(Benchmark):
     """The command finds the deployment by SRT_FRONTEND_HOST and SRT_FRONTEND_PORT."""
 
     name = "custom"
+    client = "your command"
     Options = CustomOptions
     needs_public = False
 

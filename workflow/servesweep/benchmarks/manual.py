@@ -28,6 +28,7 @@ class Manual(Benchmark):
     """A deployment to play with: one point that only waits."""
 
     name = "manual"
+    client = "none: it only serves"
     Options = ManualOptions
     needs_public = False
 

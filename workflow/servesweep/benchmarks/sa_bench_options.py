@@ -5,27 +5,42 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 
-from servesweep.benchmarks.shared_options import Levels, Rates, SharedOptions
-from servesweep.loadgen.spec import RESERVED_BODY_KEYS, Latency
-from servesweep.recipe.limits import A_WEEK, LARGEST_SEED, MOST_POINTS, MOST_REQUESTS, MOST_TOKENS
-from servesweep.recipe.problems import listed, shown
+from servesweep.benchmarks.client_options import ClientOptions
+from servesweep.benchmarks.shared_options import Levels, Rates
+from servesweep.recipe.limits import A_WEEK, MOST_POINTS, MOST_REQUESTS, MOST_TOKENS
+from servesweep.recipe.not_yet import NotYet
 from servesweep.recipe.section import fault
 from servesweep.recipe.texts import Line
 
+# None where a file of prompts says it, which is not written.
+Length = Annotated[
+    Annotated[int, Field(ge=1, le=MOST_TOKENS)] | None,
+    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MOST_TOKENS}),
+]
+LENGTHS = ("isl", "osl")
+OWN_LENGTHS = ("sharegpt", "custom")
 
-def _milliseconds(limit: float) -> float:
-    if not 0 < limit < math.inf:
-        raise ValueError(f"expected milliseconds above 0, got {shown(limit)}")
-    return limit
+
+def _lengths_of_random_prompts(schema: dict[str, Any]) -> None:
+    """What an editor is told to be missing: lengths, but not of a file of prompts."""
+    schema["required"] = [key for key in schema["required"] if key not in LENGTHS]
+    of_file = {"properties": {"dataset_name": {"enum": list(OWN_LENGTHS)}}, "required": ["dataset_name"]}
+    schema |= {"if": of_file, "then": {"required": ["dataset_path"]}, "else": {"required": list(LENGTHS)}}
 
 
-class SaBenchOptions(SharedOptions):
+class SaBenchOptions(ClientOptions):
     """The load: lengths, levels, warm-up."""
 
-    isl: int = Field(ge=1, le=MOST_TOKENS, description="Input sequence length, tokens.")
-    osl: int = Field(ge=1, le=MOST_TOKENS, description="Output sequence length, tokens.")
+    model_config = ConfigDict(json_schema_extra=_lengths_of_random_prompts)
+
+    isl: Length = Field(
+        description="Input sequence length, tokens; not required of a file of prompts, which has its own."
+    )
+    osl: Length = Field(
+        description="Output sequence length, tokens; not required of a file of prompts that says it."
+    )
     concurrencies: Levels = Field(description="Requests in flight: one number, a list, or text like 1x2x4.")
     req_rate: Rates = Field(
         default=[math.inf],
@@ -46,48 +61,35 @@ class SaBenchOptions(SharedOptions):
     repeats: int = Field(
         default=1, ge=1, le=MOST_POINTS, description="How many times each level is measured."
     )
-    seed: int = Field(
-        default=0,
-        ge=0,
-        le=LARGEST_SEED,
-        description="Seed of prompts, lengths and arrivals; mixed with the point.",
-    )
     api: Literal["completions", "chat"] = Field(
         default="completions", description="OpenAI endpoint that is asked."
-    )
-    ignore_eos: bool = Field(default=True, description="Ask the engine to go on to the asked length.")
-    temperature: float = Field(default=0.0, ge=0, le=100, description="Sampling temperature.")
-    extra_body: dict[str, Any] = Field(default_factory=dict, description="Further keys of each request body.")
-    request_timeout_s: float = Field(
-        default=600.0, gt=0, le=A_WEEK, description="A longer request has failed, seconds."
-    )
-    max_failed_fraction: float = Field(
-        default=0.0, ge=0, lt=1, description="Share of failed requests with which a point still counts."
-    )
-    custom_tokenizer: Line | None = Field(
-        default=None, description="Tokenizer directory, where the model's is not the one."
-    )
-    client_processes: int | None = Field(
-        default=None, ge=1, le=1024, description="Client processes; default: chosen from the load."
-    )
-    goodput: dict[Latency, Annotated[float, AfterValidator(_milliseconds)]] = Field(
-        default_factory=dict, description="Limits in ms that a request must keep to count as goodput."
-    )
-    min_output_fraction: float | None = Field(
-        default=None, gt=0, le=1, description="Smallest output/asked ratio with which a point counts."
     )
     use_chat_template: bool | None = Field(
         default=None, description="Ask the chat endpoint, where the server applies the model's template."
     )
-    dataset_name: Literal["random", "custom"] = Field(
-        default="random", description="Where prompts come from."
+    dataset_name: Literal["random", "sharegpt", "custom"] = Field(
+        default="random",
+        description="Where prompts come from: random words, or the file of dataset_path in either form.",
     )
-    dataset_path: Line | None = Field(default=None, description="File of prompts of the custom dataset.")
+    dataset_path: Line | None = Field(
+        default=None,
+        description="File of prompts: ShareGPT's JSON, or a line of JSON with prompt or messages, and "
+        "output_tokens, for each.",
+    )
+    salt_prompts: bool = Field(
+        default=True,
+        description="Begin the file's prompts with a word of the point's own, so that no point warms the "
+        "prefix cache of the next.",
+    )
     reuse_http_connections: bool | None = Field(
         default=None, description="Read for compatibility: connections are always reused."
     )
     slow_down_sleep_time: float | None = Field(
-        default=None, ge=0, le=A_WEEK, description="SGLang: seconds that decode sleeps before a point."
+        default=None,
+        ge=0,
+        le=A_WEEK,
+        description="SGLang: seconds that decode sleeps before a point.",
+        json_schema_extra=NotYet("a slow start of decode"),
     )
     slow_down_wait_time: float | None = Field(
         default=None, ge=0, le=A_WEEK, description="SGLang: seconds until decode has its full batch."
@@ -102,9 +104,23 @@ class SaBenchOptions(SharedOptions):
             and self.use_chat_template != said
         ):
             raise fault(f"use_chat_template and api: {self.api} contradict each other: keep one", "api")
-        if self.dataset_name == "custom" and self.dataset_path is None:
-            raise fault("the custom dataset needs its file", "dataset_path")
         return self
+
+    @model_validator(mode="after")
+    def _some_prompts(self) -> SaBenchOptions:
+        if self.dataset_name != "random" and self.dataset_path is None:
+            raise fault(f"the {self.dataset_name} dataset needs its file", "dataset_path")
+        for key in LENGTHS:
+            if self.dataset_name == "random" and getattr(self, key) is None:
+                raise fault("the key has no value: write one", key)
+        return self
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lengths_of_a_file(cls, options: Any) -> Any:
+        if isinstance(options, dict) and options.get("dataset_name") in OWN_LENGTHS:
+            return dict.fromkeys(LENGTHS) | options
+        return options
 
     @model_validator(mode="after")
     def _can_be_measured(self) -> SaBenchOptions:
@@ -128,10 +144,3 @@ class SaBenchOptions(SharedOptions):
     def endpoint(self) -> str:
         """`chat` or `completions`, whichever key says it."""
         return "chat" if self.use_chat_template else self.api
-
-    @field_validator("extra_body")
-    @classmethod
-    def _own_keys_only(cls, body: dict[str, Any]) -> dict[str, Any]:
-        if taken := sorted(RESERVED_BODY_KEYS & body.keys()):
-            raise ValueError(f"the client sets {listed(taken)} in each request: remove it")
-        return body

@@ -50,7 +50,7 @@ def _positive(word: Any) -> int | None:
         return None
     if isinstance(word, str):
         # Python reads no more digits than some thousands.
-        word = int(word) if word.strip().isdecimal() and len(word) < MANY_DIGITS else 0
+        word = int(word) if word.isascii() and word.strip().isdecimal() and len(word) < MANY_DIGITS else 0
     return word if isinstance(word, int) and word >= 1 else None
 
 

@@ -56,6 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LoadgenError as error:
         print(f"loadgen: {spec.point}: {error}", file=sys.stderr)
         return 1
+    except OSError as error:
+        print(
+            f"loadgen: {spec.point}: {error.filename or 'file'}: {error.strerror or error}", file=sys.stderr
+        )
+        return 1
     if not result.valid:
         print(f"loadgen: {spec.point} does not count: {'; '.join(result.reasons)}.", file=sys.stderr)
         return 1

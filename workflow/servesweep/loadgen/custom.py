@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from servesweep.loadgen.files import write_atomically
+from servesweep.loadgen.foreign import foreign_result, write_foreign
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,13 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     about = json.loads(options.about.read_text())
     result = run_command(about, options.output.with_name("metrics.json"))
-    path = options.output if result["valid"] else options.output.with_name("invalid.json")
-    write_atomically(path, json.dumps(result, indent=1) + "\n")
-    if result["valid"]:
-        options.output.with_name("invalid.json").unlink(missing_ok=True)
-        return 0
-    print(f"custom: {about['point']} does not count: {'; '.join(result['reasons'])}.", file=sys.stderr)
-    return 1
+    return write_foreign(result, options.output, "custom")
 
 
 def run_command(about: dict[str, Any], metrics_file: Path) -> dict[str, Any]:
@@ -46,21 +40,14 @@ def run_command(about: dict[str, Any], metrics_file: Path) -> dict[str, Any]:
     metrics, reasons = read_metrics(metrics_file)
     if code:
         reasons.insert(0, f"the command ended with code {code}")
-    return {
-        "schema": 1,
-        **{key: about[key] for key in ("configuration", "point", "digest", "model")},
-        "valid": not reasons,
-        "reasons": reasons,
-        "notes": [],
-        "load": {"command": about["command"]},
-        "models_answered": [],
-        "started_at": started,
-        "duration_s": round(time.monotonic() - began, 3),
-        "requests": {},
-        "tokens": {},
-        "metrics": metrics,
-        "client": {},
-    }
+    return foreign_result(
+        about,
+        reasons=reasons,
+        load={"command": about["command"]},
+        started_at=started,
+        duration_s=time.monotonic() - began,
+        metrics=metrics,
+    )
 
 
 def read_metrics(path: Path) -> tuple[dict[str, float], list[str]]:

@@ -1,28 +1,22 @@
-"""Random prompts of an exact length, the same for the same seed however many processes send them."""
+"""What is sent and when: the prompts of each phase, the same for a seed however many processes send them."""
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from tokenizers import Tokenizer
 
 from servesweep.loadgen.errors import LoadgenError
 from servesweep.loadgen.job import Phase
+from servesweep.loadgen.prompt_files import Entry, read_entries
 from servesweep.loadgen.spec import LoadSpec
-
-ENOUGH_WORDS = 4096
-CANDIDATES_A_ROUND = 8192
-ADJUST_ROUNDS = 120
-RESTART_ROUNDS = 20
-MOST_EXTRA_CUT = 6
-ENCODE_BATCH = 64
+from servesweep.loadgen.tokenizer_class import AnyTokenizer, read_with_class
+from servesweep.loadgen.words import TokenSource, WordSource, load_tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +26,8 @@ class Prompt:
     text: str
     input_tokens: int
     output_tokens: int
+    messages: tuple[dict[str, Any], ...] = ()
+    """The prompt as a chat, where a file of prompts has one; `text` is then empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,112 +64,82 @@ def draw_arrivals(rng: np.random.Generator, rate: float, count: int) -> list[flo
 
 
 def build_schedule(spec: LoadSpec, phase: Phase) -> Schedule:
-    """Make every prompt and arrival time of one phase; raises LoadgenError for an unusable tokenizer."""
+    """Make every prompt and arrival time of one phase.
+
+    Raises LoadgenError for an unusable tokenizer or file of prompts.
+    """
     count = spec.num_prompts if phase == "measure" else spec.num_warmup
     if count == 0:
         return Schedule([], [])
+    prompts = _of_file(spec, phase, count) if spec.dataset_path else _random(spec, phase, count)
+    rate = spec.request_rate if phase == "measure" else spec.warmup_request_rate
+    return Schedule(prompts, draw_arrivals(generator(spec, phase, "arrivals"), rate, count))
+
+
+def _random(spec: LoadSpec, phase: Phase, count: int) -> list[Prompt]:
+    assert spec.isl is not None  # the spec asks for both where there is no file
+    assert spec.osl is not None
     inputs = draw_lengths(generator(spec, phase, "input"), spec.isl, spec.random_range_ratio, count)
     outputs = draw_lengths(generator(spec, phase, "output"), spec.osl, spec.random_range_ratio, count)
-    rng = generator(spec, phase, "words")
-    if spec.tokenizer is None:
-        texts = [" ".join(_pick(rng, pseudo_words(), n)) for n in inputs]
-    else:
-        source = TokenSource(load_tokenizer(spec.tokenizer), special=spec.api == "completions")
-        inputs = [max(n, source.shortest) for n in inputs]
-        texts = source.texts(rng, inputs)
-    rate = spec.request_rate if phase == "measure" else spec.warmup_request_rate
-    arrivals = draw_arrivals(generator(spec, phase, "arrivals"), rate, count)
-    return Schedule([Prompt(*row) for row in zip(texts, inputs, outputs, strict=True)], arrivals)
+    source = WordSource() if spec.tokenizer is None else TokenSource(_tokenizer(spec), special=_special(spec))
+    inputs = [max(n, source.shortest) for n in inputs]
+    shared = int(spec.isl * spec.prefix_ratio)
+    heads: list[list[str]] = [[]] * count
+    if shared:
+        rng = generator(spec, phase, "prefixes")
+        beginnings = [source.words(rng, shared) for _ in range(spec.num_prefixes)]
+        heads = [beginnings[i] for i in rng.integers(spec.num_prefixes, size=count).tolist()]
+    texts = source.texts(generator(spec, phase, "words"), inputs, heads)
+    return [Prompt(*row) for row in zip(texts, inputs, outputs, strict=True)]
 
 
-def load_tokenizer(path: Path) -> Tokenizer:
-    """Read a tokenizer.json or the one in a model directory; raises LoadgenError with the path."""
-    file = path / "tokenizer.json" if path.is_dir() else path
-    if not file.is_file():
-        raise LoadgenError(
-            f"no tokenizer at {file}: name a tokenizer.json or a model directory that holds one"
-        )
-    try:
-        tokenizer: Tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # the Rust binding raises a bare Exception
-        raise LoadgenError(f"cannot read the tokenizer {file}: {error}") from error
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
+def _of_file(spec: LoadSpec, phase: Phase, count: int) -> list[Prompt]:
+    """Prompts of the file in a random order, from its beginning again where it is too short."""
+    assert spec.dataset_path is not None
+    entries = read_entries(spec.dataset_path)
+    order = generator(spec, phase, "order").permutation(len(entries)).tolist()
+    chosen = [entries[order[i % len(order)]] for i in range(count)]
+    if spec.api == "completions" and any(entry.messages for entry in chosen):
+        raise LoadgenError(f"{spec.dataset_path} holds chats, which the completions api does not take")
+    salt = f"{generator(spec, phase, 'salt').integers(1 << 32):08x} " if spec.salt else ""
+    tokenizer = _tokenizer(spec) if spec.tokenizer else None
+    return [_prompt(spec, entry, salt, tokenizer) for entry in chosen]
 
 
-def pseudo_words() -> list[str]:
-    """The 4,900 two-syllable words (baba … zuzu) used when there is no tokenizer."""
-    syllables = [c + v for c in "bdfgklmnprstvz" for v in "aeiou"]
-    return [first + second for first, second in itertools.product(syllables, syllables)]
+def _prompt(spec: LoadSpec, entry: Entry, salt: str, tokenizer: AnyTokenizer | None) -> Prompt:
+    output = spec.osl or entry.output_tokens or (entry.answer and _count(entry.answer, tokenizer))
+    if not output:
+        raise LoadgenError(f"{spec.dataset_path} does not say how long the outputs are: give osl")
+    if not entry.messages:
+        text = salt + entry.text
+        return Prompt(text, _count(text, tokenizer, special=_special(spec)), output)
+    first, *rest = entry.messages
+    if isinstance(first["content"], str):
+        first = {**first, "content": salt + first["content"]}
+    messages = (first, *rest)
+    told = "\n".join(str(message["content"]) for message in messages)
+    return Prompt("", _count(told, tokenizer), output, messages)
 
 
-class TokenSource:
-    """Makes texts with an exact number of tokens from words that cost one token after a space.
-
-    The text is checked by encoding it again as the server will: with the special tokens (such as BOS) that
-    the tokenizer adds for the completions api, without them for chat, where the template has its own.
-    """
-
-    def __init__(self, tokenizer: Tokenizer, *, special: bool) -> None:
-        self._tokenizer = tokenizer
-        self._special = special
-        self._words, self._starters = _one_token_words(tokenizer)
-        self.shortest = 1 + (tokenizer.num_special_tokens_to_add(False) if special else 0)
-
-    def texts(self, rng: np.random.Generator, lengths: Sequence[int]) -> list[str]:
-        """One text for each length; raises LoadgenError when the tokenizer does not let a length be met."""
-        made: list[str] = []
-        for start in range(0, len(lengths), ENCODE_BATCH):
-            made.extend(self._exact(rng, lengths[start : start + ENCODE_BATCH]))
-        return made
-
-    def _exact(self, rng: np.random.Generator, lengths: Sequence[int]) -> list[str]:
-        words = [self._first_guess(rng, n) for n in lengths]
-        wrong = list(range(len(lengths)))
-        for attempt in range(1, ADJUST_ROUNDS + 1):
-            texts = [" ".join(words[i]) for i in wrong]
-            encoded = self._tokenizer.encode_batch_fast(texts, add_special_tokens=self._special)
-            surplus = {i: len(e.ids) - lengths[i] for i, e in zip(wrong, encoded, strict=True)}
-            wrong = [i for i in wrong if surplus[i]]
-            if not wrong:
-                return [" ".join(row) for row in words]
-            for i in wrong:
-                if attempt % RESTART_ROUNDS == 0:
-                    words[i] = self._first_guess(rng, lengths[i])
-                elif surplus[i] > 0:
-                    # Cutting some more helps where the end is a word after which no other costs one token.
-                    del words[i][max(1, len(words[i]) - surplus[i] - (attempt - 1) % MOST_EXTRA_CUT) :]
-                else:
-                    words[i] += _pick(rng, self._words, (1 - surplus[i]) // 2)
-        raise LoadgenError(f"the tokenizer does not let a text of exactly {lengths[wrong[0]]} tokens be made")
-
-    def _first_guess(self, rng: np.random.Generator, length: int) -> list[str]:
-        return _pick(rng, self._starters, 1) + _pick(rng, self._words, length - self.shortest)
+def _count(text: str, tokenizer: AnyTokenizer | None, *, special: bool = False) -> int:
+    if tokenizer is None:
+        return len(text.split())
+    return len(tokenizer.encode(text, add_special_tokens=special).ids)
 
 
-def _pick(rng: np.random.Generator, words: Sequence[str], count: int) -> list[str]:
-    chosen: npt.NDArray[np.int64] = rng.integers(len(words), size=count)
-    return [words[i] for i in chosen.tolist()]
+def _tokenizer(spec: LoadSpec) -> AnyTokenizer:
+    assert spec.tokenizer is not None
+    if spec.tokenizer_class is not None:
+        return read_with_class(spec.tokenizer_class, spec.tokenizer)
+    return load_tokenizer(spec.tokenizer)
 
 
-def _one_token_words(tokenizer: Tokenizer) -> tuple[list[str], list[str]]:
-    """Words of ASCII letters that add one token after "the ", and those that are one token by themselves."""
-    added = set(tokenizer.get_added_tokens_decoder())
-    ids = sorted(set(tokenizer.get_vocab(with_added_tokens=True).values()) - added)
-    # A fixed order, apart from the point's seed: the same tokenizer always gives the same list of words.
-    order = np.random.Generator(np.random.PCG64(0)).permutation(len(ids)).tolist()
-    base = len(tokenizer.encode("the", add_special_tokens=False).ids)
-    words: dict[str, None] = {}
-    for start in range(0, len(order), CANDIDATES_A_ROUND):
-        texts = [tokenizer.decode([ids[i]]).strip() for i in order[start : start + CANDIDATES_A_ROUND]]
-        letters = [t for t in texts if t.isascii() and t.isalpha()]
-        after = tokenizer.encode_batch_fast([f"the {t}" for t in letters], add_special_tokens=False)
-        words.update((t, None) for t, e in zip(letters, after, strict=True) if len(e.ids) == base + 1)
-        if len(words) >= ENOUGH_WORDS:
-            break
-    found = list(words)[:ENOUGH_WORDS]
-    if not found:
-        raise LoadgenError("the tokenizer has no word of one token, so exact prompts cannot be made from it")
-    alone = tokenizer.encode_batch_fast(found, add_special_tokens=False)
-    return found, [w for w, e in zip(found, alone, strict=True) if len(e.ids) == 1] or found
+def _special(spec: LoadSpec) -> bool:
+    """Whether the server adds special tokens (BOS): not for chat, where the template has its own."""
+    return spec.api == "completions"
+
+
+def identity(prompts: Sequence[Prompt]) -> tuple[str, int]:
+    """SHA-256 over all prompts in their order, and how many different ones there are."""
+    texts = [prompt.text or repr(prompt.messages) for prompt in prompts]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest(), len(set(texts))

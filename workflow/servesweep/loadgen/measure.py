@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from servesweep.loadgen.board import Board
-from servesweep.loadgen.dataset import build_schedule
+from servesweep.loadgen.dataset import build_schedule, identity
 from servesweep.loadgen.errors import LoadgenError
 from servesweep.loadgen.lag import LagReport
 from servesweep.loadgen.pool import Pool
 from servesweep.loadgen.prepare import write_job, write_phase
+from servesweep.loadgen.processes import process_count
 from servesweep.loadgen.progress import Progress
 from servesweep.loadgen.record import RequestRecord
-from servesweep.loadgen.result import ClientFacts, PointResult, RequestCounts, TokenCounts, write_result
+from servesweep.loadgen.repeats import over_repeats, read_others
+from servesweep.loadgen.result import (
+    ClientFacts,
+    PointResult,
+    PromptFacts,
+    RequestCounts,
+    TokenCounts,
+    write_result,
+)
 from servesweep.loadgen.saturation import assess
-from servesweep.loadgen.spec import LoadSpec, process_count
+from servesweep.loadgen.slo import mark
+from servesweep.loadgen.spec import LoadSpec
 from servesweep.loadgen.statistics import Summary, summarise
-from servesweep.loadgen.validity import failures, judge
+from servesweep.loadgen.validity import failures, judge, judge_client
 
 NOTEWORTHY_INPUT_SHARE = 0.02
 
@@ -42,6 +51,9 @@ def measure(spec: LoadSpec, output: Path) -> PointResult:
         try:
             run = _Run(spec, directory, processes, board, progress)
             result, records = run.result()
+            others = read_others(output, spec.repeats_of) if result.valid else {}
+            repeats = over_repeats(others, spec.point, result.metrics)
+            result = result.model_copy(update={"repeats": repeats})
         finally:
             progress.end()
             board.close()
@@ -63,7 +75,15 @@ class _Run:
         progress.start("prepare", spec.num_prompts)
         write_job(directory, spec, processes)
         write_phase(directory, spec, "warmup", build_schedule(spec, "warmup"))
-        write_phase(directory, spec, "measure", build_schedule(spec, "measure"))
+        measured = build_schedule(spec, "measure")
+        write_phase(directory, spec, "measure", measured)
+        fingerprint, distinct = identity(measured.prompts)
+        self._prompts = PromptFacts(
+            source=str(spec.dataset_path or "random"),
+            sha256=fingerprint,
+            distinct=distinct,
+            shared_prefix_ratio=spec.prefix_ratio,
+        )
         with Pool(directory, processes, board) as pool:
             self._warm_up(pool)
             self._started = datetime.now(UTC)
@@ -88,11 +108,12 @@ class _Run:
         spec = self._spec
         summary = summarise(spec, self._records)
         saturation = assess(self._reports, summary.metrics["median_itl_ms"])
-        reasons = ([self._dead] if self._dead else []) + judge(spec, summary)
+        reasons = [*filter(None, [self._dead]), *judge(spec, summary), *judge_client(spec, saturation)]
         notes = (
             self._notes
             + count_notes(spec, summary)
-            + stream_notes(self._records)
+            + prompt_notes(spec, self._prompts)
+            + stream_notes(summary)
             + ([saturation.sentence] if saturation.sentence else [])
         )
         result = PointResult(
@@ -125,18 +146,26 @@ class _Run:
                 lag_ms_max=saturation.lag_ms_max,
                 saturated=bool(saturation.sentence),
             ),
+            prompts=self._prompts,
+            slo=mark(spec.slo, summary.metrics),
         )
         return result, self._records
 
 
-def stream_notes(records: Sequence[RequestRecord]) -> list[str]:
+def stream_notes(summary: Summary) -> list[str]:
     """A sentence where answers of several tokens came in one piece: ITL then tells nothing."""
-    several = [record for record in records if record.ok and record.output_tokens > 1]
-    whole = [record for record in several if record.arrivals and record.arrivals[-1] == record.arrivals[0]]
-    if 2 * len(whole) <= len(several) or not several:
+    if 2 * summary.one_piece <= summary.several or not summary.several:
         return []
-    told = f"{len(whole)} of {len(several)} answers came in one piece"
+    told = f"{summary.one_piece} of {summary.several} answers came in one piece"
     return [f"{told}: their TTFT is their E2E latency, and their ITL is 0."]
+
+
+def prompt_notes(spec: LoadSpec, prompts: PromptFacts) -> list[str]:
+    """A sentence where prompts recurred: a prefix cache answers the later ones sooner."""
+    if prompts.distinct == spec.num_prompts:
+        return []
+    told = f"{spec.num_prompts} requests had {prompts.distinct} different prompts"
+    return [f"{told}: those that came again may have been served from a prefix cache."]
 
 
 def count_notes(spec: LoadSpec, summary: Summary) -> list[str]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from servesweep.loadgen.dataset import Prompt, Schedule
 from servesweep.loadgen.job import Phase
-from servesweep.loadgen.spec import LoadSpec, shares
+from servesweep.loadgen.processes import shares
+from servesweep.loadgen.spec import LoadSpec
 
 
 def request_body(spec: LoadSpec, prompt: Prompt) -> bytes:
@@ -18,7 +19,7 @@ def request_body(spec: LoadSpec, prompt: Prompt) -> bytes:
     """
     body: dict[str, Any] = {"model": spec.model}
     if spec.api == "chat":
-        body["messages"] = [{"role": "user", "content": prompt.text}]
+        body["messages"] = list(prompt.messages) or [{"role": "user", "content": prompt.text}]
     else:
         body["prompt"] = prompt.text
     body |= {

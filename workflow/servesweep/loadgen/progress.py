@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
@@ -57,4 +58,6 @@ class Progress:
             "elapsed_s": round(time.monotonic() - self._started, 1),
             "output_tok_s": round(rate, 1),
         }
-        write_atomically(self._path, json.dumps(fields) + "\n")
+        # No point fails because a disk is too full to show how far it is.
+        with contextlib.suppress(OSError):
+            write_atomically(self._path, json.dumps(fields) + "\n")

@@ -10,8 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from servesweep.loadgen.files import write_atomically
 from servesweep.loadgen.record import RequestRecord
-
-REQUEST_COLUMNS = "index,send_s,ttft_ms,e2el_ms,input_tokens,output_tokens,status,itl_ms"
+from servesweep.loadgen.repeats import Repeats
+from servesweep.loadgen.request_log import request_log
+from servesweep.loadgen.slo import SloMark
 
 
 class _Part(BaseModel):
@@ -49,6 +50,15 @@ class ClientFacts(_Part):
     saturated: bool = Field(description="Whether the client was too busy for its times to be trusted.")
 
 
+class PromptFacts(_Part):
+    """Which prompts were measured: two points with one fingerprint would have warmed each other's cache."""
+
+    source: str = Field(description="`random`, or the file of prompts.")
+    sha256: str = Field(description="Fingerprint of all measured prompts in their order.")
+    distinct: int = Field(description="Different prompts; fewer than the requests where some recurred.")
+    shared_prefix_ratio: float = Field(description="Share of each random prompt that others have too.")
+
+
 class PointResult(_Part):
     """One measured point."""
 
@@ -70,36 +80,26 @@ class PointResult(_Part):
         description="Flat metrics; null where there is no sample or divisor."
     )
     client: ClientFacts = Field(description="How well the client kept up.")
+    prompts: PromptFacts | None = Field(None, description="Which prompts were sent.")
+    slo: SloMark | None = Field(None, description="Whether the objectives were kept; null without any.")
+    repeats: Repeats | None = Field(
+        None, description="Intervals over the repeats of this load level; null where it is the first."
+    )
 
 
 def write_result(result: PointResult, records: Sequence[RequestRecord], output: Path) -> Path:
     """Write the record and its requests; returns the record's path.
 
-    A valid point goes to `output`, beside `requests.csv`, and removes the traces of an earlier failure. An
-    invalid one goes to `invalid.json` and `invalid.requests.csv` beside it and leaves `output` alone.
+    A valid point goes to `output`, beside `requests.parquet`, and removes the traces of an earlier failure.
+    An invalid one goes to `invalid.json` and `invalid.requests.parquet` beside it and leaves `output` alone.
     The record is written last: who sees it sees everything.
     """
-    invalid, invalid_requests = output.with_name("invalid.json"), output.with_name("invalid.requests.csv")
+    invalid, invalid_requests = output.with_name("invalid.json"), output.with_name("invalid.requests.parquet")
     path = output if result.valid else invalid
-    write_atomically(
-        output.with_name("requests.csv") if result.valid else invalid_requests, request_table(records)
-    )
+    requests = output.with_name("requests.parquet") if result.valid else invalid_requests
+    write_atomically(requests, request_log(records))
     write_atomically(path, result.model_dump_json(by_alias=True, indent=2) + "\n")
     if result.valid:
         for stale in (invalid, invalid_requests):
             stale.unlink(missing_ok=True)
     return path
-
-
-def request_table(records: Sequence[RequestRecord]) -> str:
-    """CSV, one row a request; `itl_ms` holds its gaps joined by semicolons; failed ones have no latencies."""
-    first = min((record.sent for record in records), default=0.0)
-    rows = [REQUEST_COLUMNS]
-    for r in records:
-        sent, gaps = f"{r.sent - first:.6f}", ";".join(f"{gap * 1e3:.3f}" for gap in r.itl_s)
-        if r.ok:
-            times = f"{r.ttft_s * 1e3:.3f},{r.e2el_s * 1e3:.3f}"
-            rows.append(f"{r.index},{sent},{times},{r.input_tokens},{r.output_tokens},{r.status},{gaps}")
-        else:
-            rows.append(f"{r.index},{sent},,,{r.input_tokens},0,{r.status},")
-    return "\n".join(rows) + "\n"

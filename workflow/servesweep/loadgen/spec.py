@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator, model_validator
+
+from servesweep.loadgen.slo import unknown_objective as unknown_objective
 
 RESERVED_BODY_KEYS = frozenset(
     {
@@ -18,16 +19,14 @@ RESERVED_BODY_KEYS = frozenset(
 )  # fmt: skip
 """Keys of the request body that have their own field here, or that the measurement relies on."""
 
-IN_FLIGHT_PER_PROCESS = 128
-TOKENS_PER_S_PER_PROCESS = 20_000.0
-
 Latency = Literal["ttft", "tpot", "itl", "e2el"]
 
 
 class LoadSpec(BaseModel):
     """One load level on one running deployment."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Built when first used: who only plans reads no specification.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     configuration: str = Field(min_length=1, description="Name of the configuration that is measured.")
     point: str = Field(min_length=1, description="Name of the load level; part of the seed of the prompts.")
@@ -44,8 +43,25 @@ class LoadSpec(BaseModel):
         description="A tokenizer.json, or the model directory that holds it, used to make prompts of an "
         "exact token length; null counts whitespace-separated words instead.",
     )
-    isl: int = Field(ge=1, description="Longest input, in tokens.")
-    osl: int = Field(ge=1, description="Longest output asked for, in tokens.")
+    tokenizer_class: str | None = Field(
+        None, description="package.module.Class that reads the tokenizer instead; it is given its directory."
+    )
+    dataset_path: Path | None = Field(
+        None, description="File of prompts (see `prompt_files`); null: random words of the asked lengths."
+    )
+    salt: bool = Field(
+        True,
+        description="Begin each prompt of a file with a word of the point's own, so that no point warms the "
+        "prefix cache of another; what prompts share among each other stays shared.",
+    )
+    isl: int | None = Field(None, ge=1, description="Longest random input, in tokens.")
+    osl: int | None = Field(
+        None, ge=1, description="Longest output asked for, in tokens; null: as the file of prompts says."
+    )
+    prefix_ratio: float = Field(
+        0.0, ge=0, lt=1, description="Share of each random prompt, its beginning, that others have too."
+    )
+    num_prefixes: int = Field(1, ge=1, description="How many different beginnings the prompts share.")
     random_range_ratio: float = Field(
         0.8,
         ge=0,
@@ -69,6 +85,10 @@ class LoadSpec(BaseModel):
         0, ge=0, description="Seed of prompts, lengths and arrivals, mixed with `point` and `repeat`."
     )
     repeat: int = Field(0, ge=0, description="Number of this repetition of the point.")
+    repeats_of: list[str] = Field(
+        default_factory=list,
+        description="Names of the other repetitions of this load level: their results lie beside this one.",
+    )
     ignore_eos: bool = Field(True, description="Ask the engine to go on to the asked length.")
     temperature: float = Field(0.0, ge=0, description="Sampling temperature.")
     extra_body: dict[str, Any] = Field(
@@ -93,6 +113,28 @@ class LoadSpec(BaseModel):
         gt=0,
         le=1,
         description="Smallest output/asked token ratio with which the point counts; null: any.",
+    )
+    max_input_deviation: float | None = Field(
+        None,
+        ge=0,
+        description="Largest |counted - sent| / sent input tokens with which the point counts; null: any.",
+    )
+    max_one_piece_fraction: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Largest share of answers of several tokens that may come in one piece; null: any.",
+    )
+    min_duration_s: float = Field(0.0, ge=0, description="Shortest measurement that counts, seconds.")
+    max_client_lag_ms: float | None = Field(
+        None,
+        gt=0,
+        description="Largest 99th percentile of the client's own lag with which the point counts, ms; "
+        "null: a lag is noted and the point counts.",
+    )
+    slo: dict[str, float] = Field(
+        default_factory=dict,
+        description="Objectives of the point, for example {ttft_p99_ms: 500}; they mark the result.",
     )
     goodput: dict[Latency, float] = Field(
         default_factory=dict,
@@ -126,6 +168,16 @@ class LoadSpec(BaseModel):
                 raise ValueError(f"the limit of {name} must be above 0 ms")
         return value
 
+    @field_validator("slo")
+    @classmethod
+    def _known_objectives(cls, value: dict[str, float]) -> dict[str, float]:
+        for name, limit in value.items():
+            if problem := unknown_objective(name):
+                raise ValueError(problem)
+            if not 0 < limit < math.inf:
+                raise ValueError(f"the objective {name} must be above 0")
+        return value
+
     @field_serializer("request_rate", "warmup_request_rate", when_used="json")
     def _readable_infinity(self, value: float) -> float | str:
         return "inf" if math.isinf(value) else value
@@ -136,6 +188,8 @@ class LoadSpec(BaseModel):
             raise ValueError(
                 "give a concurrency or a finite request_rate (all at once: concurrency = num_prompts)"
             )
+        if self.dataset_path is None and None in (self.isl, self.osl):
+            raise ValueError("random prompts need isl and osl; others a dataset_path")
         if self.prefill_gpus + self.decode_gpus > self.total_gpus > 0:
             raise ValueError("prefill_gpus + decode_gpus is more than total_gpus")
         return self
@@ -144,25 +198,3 @@ class LoadSpec(BaseModel):
     def endpoint(self) -> str:
         """Full address that requests are posted to."""
         return self.url + ("/v1/chat/completions" if self.api == "chat" else "/v1/completions")
-
-
-def process_count(spec: LoadSpec, cpus: int | None = None) -> int:
-    """Client processes for this load: the asked number, else one for each 128 in flight or 20,000 tok/s.
-
-    Never more than the CPUs this process may use, the concurrency or the prompts: each process has at
-    least one slot. A core takes in about 60,000 separate chunks a second; a third of that keeps timing exact.
-    """
-    most = min(spec.num_prompts, spec.concurrency or spec.num_prompts)
-    if spec.processes is not None:
-        return min(spec.processes, most)
-    wanted = math.ceil(spec.concurrency / IN_FLIGHT_PER_PROCESS) if spec.concurrency else 1
-    if math.isfinite(spec.request_rate):
-        by_rate = math.ceil(spec.request_rate * spec.osl / TOKENS_PER_S_PER_PROCESS)
-        wanted = max(by_rate, 1) if spec.concurrency is None else min(wanted, max(by_rate, 1))
-    usable = cpus if cpus is not None else len(os.sched_getaffinity(0))
-    return max(1, min(wanted, usable, most))
-
-
-def shares(total: int, parts: int) -> list[int]:
-    """Split `total` slots into `parts` whole shares that sum to it and differ by at most one."""
-    return [total // parts + (rank < total % parts) for rank in range(parts)]

@@ -110,7 +110,7 @@ class EventStream:
             self._fail(_message(chunk))
             return
         if not self.model and isinstance(chunk.get("model"), str):
-            self.model = chunk["model"]
+            self.model = _writable(chunk["model"])
         usage = chunk.get("usage")
         if isinstance(usage, dict):
             self.usage_input = _count(usage.get("prompt_tokens"), self.usage_input)
@@ -122,7 +122,7 @@ class EventStream:
 
     def _fail(self, message: str) -> None:
         if self.error is None:
-            self.error = message[:EXCERPT]
+            self.error = _writable(message[:EXCERPT])
 
 
 def _fields(event: bytes) -> tuple[bytes, bytes, bytes]:
@@ -163,3 +163,8 @@ def _message(chunk: dict[str, Any]) -> str:
 
 def _count(value: object, before: int | None) -> int | None:
     return value if isinstance(value, int) else before
+
+
+def _writable(text: str) -> str:
+    """JSON can spell halves of characters, which no file can hold."""
+    return text.encode(errors="replace").decode()

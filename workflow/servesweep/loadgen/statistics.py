@@ -35,6 +35,10 @@ class Summary:
     models: list[str]
     duration_s: float
     max_in_flight: int
+    several: int
+    """Completed requests of more than one output token."""
+    one_piece: int
+    """Those of them whose content came in one piece: they tell nothing of the ITL."""
     metrics: Metrics
 
 
@@ -43,6 +47,7 @@ def summarise(spec: LoadSpec, records: Sequence[RequestRecord]) -> Summary:
     good = [record for record in records if record.ok]
     bad = [record for record in records if not record.ok]
     duration = duration_s(good)
+    several = [record for record in good if record.output_tokens > 1]
     return Summary(
         asked=spec.num_prompts,
         completed=len(good),
@@ -57,6 +62,8 @@ def summarise(spec: LoadSpec, records: Sequence[RequestRecord]) -> Summary:
         models=sorted({record.model for record in good}),
         duration_s=duration,
         max_in_flight=max_in_flight(records),
+        several=len(several),
+        one_piece=sum(record.arrivals[-1] == record.arrivals[0] for record in several),
         metrics=latencies(good) | throughputs(spec, good, duration),
     )
 

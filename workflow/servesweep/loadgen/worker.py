@@ -22,7 +22,7 @@ from time import perf_counter
 from typing import Any, get_args
 
 from servesweep.loadgen.board import Board, Counts
-from servesweep.loadgen.client import open_session, send
+from servesweep.loadgen.client import Session, send
 from servesweep.loadgen.job import Phase, PhaseJob, read_job, read_phase
 from servesweep.loadgen.lag import LagReport, sample_lag
 from servesweep.loadgen.record import RequestRecord
@@ -94,8 +94,8 @@ async def serve(directory: Path, rank: int) -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     print("ready", flush=True)
-    async with open_session(job.timeout_s) as session:
-        post = partial(send, session, job.url)
+    async with Session(job.url, job.timeout_s) as session:
+        post = partial(send, session)
         while line := await commands.readline():
             name, clock = line.decode().split()
             run = PhaseRun(phases[name], board, rank, job.slots[rank] if job.slots else None, post)
