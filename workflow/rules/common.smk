@@ -3,7 +3,7 @@ from pathlib import Path
 from shlex import quote
 
 from servesweep.runtime.controller import begin, is_finished, locks_beside, open_table
-from servesweep.runtime.het_status import ask_for_whole_jobs
+from servesweep.runtime.executor_answers import answer_the_executor
 
 # This installation's own programs, also where its environment is not activated. A prefix replaces
 # Snakemake's own strict mode, so it says it again.
@@ -20,7 +20,7 @@ table = open_table(
     gpu_quota=gpu_quota and gpu_quota.value,
 )
 if workflow.is_main_process:
-    ask_for_whole_jobs(table.plans.values(), Path(".snakemake"))
+    answer_the_executor(table.plans.values(), Path(".snakemake"))
 # As they are before Snakemake takes its own.
 foreign_locks = locks_beside()
 

@@ -7,4 +7,5 @@ rule lockfile:
         "results/{configuration}/lockfile.log",
     localrule: True
     shell:
-        "servesweep lockfile results/{wildcards.configuration} > {log} 2>&1"
+        # The record may be seen before the results that it tells of.
+        "servesweep lockfile results/{wildcards.configuration} --wait 60 > {log} 2>&1"

@@ -2,15 +2,55 @@ rule summarize:
     input:
         table.lockfiles,
     output:
-        "results/summary.csv",
-        "results/pareto.svg",
-        "results/pareto.png",
-        "results/report.html",
+        page=report(
+            "results/report.html",
+            caption="../report/page.rst",
+            category="Sweep",
+            labels={"what": "The report", "form": "page"},
+        ),
+        table=report(
+            "results/summary.csv",
+            caption="../report/table.rst",
+            category="Sweep",
+            labels={"what": "Every point", "form": "table"},
+        ),
+        parquet="results/summary.parquet",
+        pareto=report(
+            "results/pareto.svg",
+            caption="../report/pareto.rst",
+            category="Figures",
+            labels={
+                "what": "Throughput per GPU against speed per user",
+                "form": "SVG",
+            },
+        ),
+        latency=report(
+            "results/latency.svg",
+            caption="../report/latency.rst",
+            category="Figures",
+            labels={"what": "Latency over load", "form": "SVG"},
+        ),
+        throughput=report(
+            "results/throughput.svg",
+            caption="../report/throughput.rst",
+            category="Figures",
+            labels={"what": "Throughput over load", "form": "SVG"},
+        ),
+        pictures=[
+            "results/pareto.png",
+            "results/latency.png",
+            "results/throughput.png",
+        ],
     log:
         "results/summarize.log",
     localrule: True
+    params:
+        cluster=table.cluster_file,
+        # A new price measures nothing again, and tells other costs.
+        gpu_hour_price=table.gpu_hour_price,
     shell:
-        "servesweep report results --sweep results/sweep.json 2>&1 | tee {log}"
+        "servesweep report results --sweep results/sweep.json --cluster {params.cluster:q}"
+        " 2>&1 | tee {log}"
 
 
 # The same from whatever is there: `snakemake report`, also after failures.
@@ -18,5 +58,8 @@ rule report:
     log:
         "results/report.log",
     localrule: True
+    params:
+        cluster=table.cluster_file,
     shell:
-        "servesweep report results --sweep results/sweep.json 2>&1 | tee {log}"
+        "servesweep report results --sweep results/sweep.json --cluster {params.cluster:q}"
+        " 2>&1 | tee {log}"

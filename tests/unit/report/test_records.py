@@ -3,10 +3,11 @@
 import pytest
 
 from servesweep.report.charts import Charts
-from servesweep.report.files import Topology
-from servesweep.report.records import X, Y, deployment, frontier_records, load_axis, valid_records
+from servesweep.report.plan_file import Topology
+from servesweep.report.records import deployment, frontier_records, load_axis, valid_records
 from servesweep.report.sweep import load_sweep
 from servesweep.report.theme import MOST_COLOURED
+from servesweep.report.views import VIEWS, X, Y, shown_views
 
 
 def record(configuration, rank, x, y, workload="m"):
@@ -101,3 +102,24 @@ def test_close_values_have_a_linear_axis_from_zero():
     points = [record("a", 1.0, 2.0, 3.0) | {"load": 1.0, "p50_itl_ms": 8.0, "p99_itl_ms": 9.0}]
     y = Charts(points, ["a"], "concurrency").latency("itl", "ITL")["layer"][0]["encoding"]["y"]
     assert y["scale"] == {"nice": True, "zero": True}
+
+
+def test_where_less_is_better_the_frontier_goes_the_other_way():
+    [cost] = [view for view in VIEWS if view.key == "cost"]
+    key = cost.y
+    cheap, fast = {**record("a", 1.0, 20.0, 1.0), key: 2.0}, {**record("a", 2.0, 90.0, 1.0), key: 9.0}
+    dear = {**record("b", 1.0, 20.0, 1.0), key: 3.0}
+    found = frontier_records([dear, fast, cheap], cost)
+    assert [(point[X], point[key]) for point in found] == [(20.0, 2.0), (90.0, 9.0)]
+    [latency] = [view for view in VIEWS if view.key == "e2e"]
+    quick, late = (
+        {**record("a", rank, 1.0, y), latency.x: x} for rank, x, y in ((1.0, 5.0, 9.0), (2.0, 8.0, 20.0))
+    )
+    beaten = {**record("b", 1.0, 1.0, 8.0), latency.x: 6.0}
+    found = frontier_records([late, beaten, quick], latency)
+    assert [point[latency.x] for point in found] == [5.0, 8.0]
+
+
+def test_only_views_that_have_both_measures_are_offered():
+    priced = record("a", 1.0, 2.0, 3.0) | {"cost_usd_per_million_output_tokens": 4.0, "p50_e2el_ms": None}
+    assert [view.key for view in shown_views([priced])] == ["gpu", "cost"]

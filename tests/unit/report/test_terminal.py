@@ -1,7 +1,6 @@
 """The table for a terminal: what a person sees at the end of a sweep."""
 
-from servesweep.report import summary_table
-from servesweep.report.terminal import shortened
+from servesweep.report.terminal import shortened, summary_table
 
 METRICS = {
     **{

@@ -5,11 +5,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from servesweep.report import write_report
-from servesweep.report.records import X, Y
+from servesweep.report.views import X, Y
+from servesweep.report.write import write_report
 
 METRICS = {X: 90.0, Y: 20.0, "output_throughput_tok_s": 320.0, "p50_ttft_ms": 12.0, "p99_ttft_ms": 30.0}
-FILES = ["pareto.png", "pareto.svg", "report.html", "summary.csv"]
+PICTURES = [f"{name}.{form}" for name in ("latency", "pareto", "throughput") for form in ("png", "svg")]
+FILES = sorted([*PICTURES, "report.html", "summary.csv", "summary.parquet"])
 
 
 class Markup(HTMLParser):
@@ -49,8 +50,9 @@ def test_all_files_are_written_and_nothing_else_is_left(tree):
     tree.result("a", "c1", METRICS)
     summary = write_report(tree.root, ["a", "b"])
     assert sorted(path.name for path in tree.root.iterdir() if path.is_file()) == FILES
-    assert summary.png.read_bytes().startswith(b"\x89PNG")
-    assert summary.svg.read_text().startswith("<svg")
+    for name in PICTURES:
+        content = (tree.root / name).read_bytes()
+        assert content.startswith(b"\x89PNG" if name.endswith("png") else b"<svg")
     assert (summary.configurations, summary.points, summary.valid, summary.not_run) == (2, 2, 1, 1)
 
 
@@ -58,14 +60,15 @@ def test_the_same_files_give_the_same_report(tree):
     tree.plan("a", {"c1": 1})
     tree.result("a", "c1", METRICS)
     first = write_report(tree.root)
-    before = [path.read_bytes() for path in (first.csv, first.svg, first.png, first.page)]
-    again = write_report(tree.root)
-    assert before == [path.read_bytes() for path in (again.csv, again.svg, again.png, again.page)]
+    before = {name: (tree.root / name).read_bytes() for name in FILES}
+    assert write_report(tree.root) == first
+    assert before == {name: (tree.root / name).read_bytes() for name in FILES}
 
 
 def test_the_page_refers_to_nothing_outside_of_its_directory(page):
     addresses = Markup(page).addresses
     assert sorted(set(addresses)) == [
+        "a/benchmark-rollup.csv",
         "a/plan.json",
         "a/points/c2/invalid.json",
         "b/failure.json",
@@ -73,6 +76,8 @@ def test_the_page_refers_to_nothing_outside_of_its_directory(page):
         "b/logs/decode%200.err",
         "b/plan.json",
         "data:,",
+        "summary.csv",
+        "summary.parquet",
     ]
     assert not re.search(r"@import|url\(", page[page.index("<style>") : page.index("</style>")])
     assert "default-src 'none'" in page, "the browser itself refuses every fetch"
@@ -97,7 +102,9 @@ def test_links_lead_only_to_files_of_the_configuration_that_exist(tree):
         tree.plan(f"a{number}", {"c1": 1})
         tree.put(f"a{number}/failure.json", {"schema": 1, "message": "m", "stage": "s", "log": log})
     addresses = set(Markup(write_report(tree.root).page.read_text()).addresses)
-    assert addresses == {"data:,"} | {f"a{n}/{file}.json" for n in range(4) for file in ("plan", "failure")}
+    assert addresses == {"data:,", "summary.csv", "summary.parquet"} | {
+        f"a{n}/{file}.json" for n in range(4) for file in ("plan", "failure")
+    }
 
 
 def test_links_are_relative_to_where_the_page_is(tree):
@@ -115,7 +122,7 @@ def test_without_a_valid_point_the_page_says_so_and_holds_no_chart(tree, only):
     assert "No point is valid, so there is nothing to draw." in page
     assert "vegaEmbed=" not in page
     assert ("no node came up" in page) is bool(only)
-    assert "no valid points" in summary.svg.read_text()
+    assert all("no valid points" in (tree.root / name).read_text() for name in PICTURES[1::2])
 
 
 def test_broken_files_are_named_on_the_page(tree):

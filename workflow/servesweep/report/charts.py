@@ -6,8 +6,9 @@ from typing import Any
 
 import altair as alt
 
-from servesweep.report.records import Axis, Record, X, Y
+from servesweep.report.records import Axis, Record
 from servesweep.report.theme import MOST_COLOURED, QUIET, STANDS_OUT
+from servesweep.report.views import PER_GPU, View, X, Y
 
 Spec = dict[str, Any]
 
@@ -16,7 +17,7 @@ LOG_FROM = 30.0
 MOST_TICKS = 12
 WIDE_DECADES = 3
 HEIGHT_PARETO, HEIGHT_LOAD = 420, 250
-PARETO_X, PARETO_Y = "output tok/s/user", "output tok/s/GPU"
+MOST_LABELLED = 60
 FACTS = (
     ("configuration:N", "configuration", ""),
     ("point:N", "point", ""),
@@ -30,7 +31,9 @@ FACTS = (
     ("p99_ttft_ms:Q", "TTFT p99 ms", ",.1f"),
     ("p50_itl_ms:Q", "ITL p50 ms", ",.2f"),
     ("p99_itl_ms:Q", "ITL p99 ms", ",.2f"),
+    ("p50_e2el_ms:Q", "E2E p50 ms", ",.0f"),
 )
+COST = ("cost_usd_per_million_output_tokens:Q", "$/M output tokens", ",.2f")
 
 
 class Charts:
@@ -46,36 +49,42 @@ class Charts:
             name="hover", fields=["configuration"], on="pointerover", clear="pointerout", empty=False
         )
 
-    def pareto(self, legend: alt.Legend | None = None) -> Spec:
-        """Output tok/s/GPU over tok/s/user: a line a configuration, the frontier as a band under them."""
-        x, y = self._quantity(X, PARETO_X, zero=True), self._quantity(Y, PARETO_Y, zero=True)
-        points = alt.Chart(alt.NamedData(POINTS)).transform_filter(_known(X, Y))
-        edge = alt.Chart(alt.NamedData(FRONTIER)).encode(x=alt.X(**x), y=alt.Y(**y))
+    def pareto(self, view: View = PER_GPU, legend: alt.Legend | None = None) -> Spec:
+        """One measure over another: a line a configuration, the frontier as a band under them."""
+        x = alt.X(**self._quantity(view.x, view.x_title, zero=True))
+        y = alt.Y(**self._quantity(view.y, view.y_title, zero=True))
+        points = alt.Chart(alt.NamedData(POINTS)).transform_filter(_known(view.x, view.y))
+        edge = alt.Chart(alt.NamedData(FRONTIER)).encode(x=x, y=y)
         band = edge.mark_line(strokeWidth=11, strokeCap="round", strokeJoin="round", style="band").encode(
-            detail="workload:N", order=alt.Order(f"{X}:Q")
+            detail="workload:N", order=alt.Order(f"{view.x}:Q")
         )
-        line = points.transform_aggregate(
-            [_mean(X), _mean(Y)], groupby=["configuration", "workload", "rank"]
-        ).mark_line(strokeWidth=1.8)
-        line = line.encode(x=alt.X(**x), y=alt.Y(**y), detail="workload:N", order=alt.Order("rank:Q"))
+        means = points.transform_aggregate(
+            [_mean(view.x), _mean(view.y), _mean("load")], groupby=["configuration", "workload", "rank"]
+        )
+        line = means.mark_line(strokeWidth=1.8).encode(
+            x=x, y=y, detail="workload:N", order=alt.Order("rank:Q")
+        )
         dots = points.mark_point(filled=True, size=62 if self.coloured else 24, opacity=1)
-        dots = dots.encode(x=alt.X(**x), y=alt.Y(**y), tooltip=self._facts())
+        dots = dots.encode(x=x, y=y, tooltip=self._facts())
         rings = edge.mark_point(filled=False, size=170, strokeWidth=1.4, style="ring", tooltip=None)
+        loads = means.transform_filter(_known("load")).mark_text(dx=11, dy=-9, align="left", style="load")
+        loads = loads.encode(x=x, y=y, text=alt.Text("load:Q", format=",.4~f"), detail="configuration:N")
         lines = self._painted(line, legend=legend)
         under = [band, lines] if self.coloured else [lines, band]  # many lines would hide the band
-        parts = [*under, rings, self._painted(dots, shape=True, legend=legend)]
+        over = [loads] if self.coloured and len(self.records) <= MOST_LABELLED else []
+        parts = [*under, *over, rings, self._painted(dots, shape=True, legend=legend)]
         return self._finished(parts, HEIGHT_PARETO)
 
-    def latency(self, name: str, title: str) -> Spec:
+    def latency(self, name: str, title: str, legend: alt.Legend | None = None) -> Spec:
         """p50 (solid) and p99 (dashed) of a latency, such as `ttft`, over the load."""
         keys = [f"p50_{name}_ms", f"p99_{name}_ms"]
-        return self._over_load(keys, f"{title} (ms)")
+        return self._over_load(keys, f"{title} (ms)", legend)
 
-    def throughput(self) -> Spec:
+    def throughput(self, legend: alt.Legend | None = None) -> Spec:
         """Output tokens a second of the whole deployment over the load."""
-        return self._over_load(["output_throughput_tok_s"], "output tok/s")
+        return self._over_load(["output_throughput_tok_s"], "output tok/s", legend)
 
-    def _over_load(self, keys: list[str], title: str) -> Spec:
+    def _over_load(self, keys: list[str], title: str, legend: alt.Legend | None) -> Spec:
         values = [v for record in self.records for key in keys if isinstance(v := record[key], float)]
         log = bool(values) and min(values) > 0 and max(values) > LOG_FROM * min(values)
         y = self._quantity("value", title, zero=not log, decades=_decades(values) if log else ())
@@ -89,7 +98,8 @@ class Charts:
         line = line.encode(x=self._load(), y=alt.Y(**y), strokeDash=dash, detail="workload:N")
         dots = base.mark_point(filled=True, size=38 if self.coloured else 16, opacity=1)
         dots = dots.encode(x=self._load(), y=alt.Y(**y), tooltip=self._facts(), detail="statistic:N")
-        return self._finished([self._painted(line), self._painted(dots, shape=True)], HEIGHT_LOAD)
+        painted = [self._painted(line, legend=legend), self._painted(dots, shape=True, legend=legend)]
+        return self._finished(painted, HEIGHT_LOAD)
 
     def _load(self) -> alt.X:
         loads = sorted({v for record in self.records if isinstance(v := record["load"], float)})
@@ -124,9 +134,10 @@ class Charts:
 
     def _facts(self) -> list[alt.Tooltip]:
         titles = {"load": self.axis}
+        priced = any(record.get(COST[0].removesuffix(":Q")) is not None for record in self.records)
         return [
             alt.Tooltip(field, title=titles.get(title, title), format=form or alt.Undefined)
-            for field, title, form in FACTS
+            for field, title, form in (*FACTS, *([COST] if priced else []))
         ]
 
     def _finished(self, parts: list[alt.Chart], height: int) -> Spec:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from servesweep.report.node_map import node_map
 from servesweep.report.records import deployment
 from servesweep.report.sweep import Configuration, Sweep, one_line
 
@@ -15,6 +16,8 @@ EVIDENCE = (
     ("run record", "run.json"),
     ("failure", "failure.json"),
     ("lockfile", "recipe.lock.yaml"),
+    ("roll-up", "benchmark-rollup.csv"),
+    ("story", "run.log"),
     ("logs", "logs"),
 )
 TERMINAL_CODES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
@@ -70,16 +73,6 @@ def invalid_rows(sweep: Sweep, out: Path) -> list[dict[str, Any]]:
 def configuration_detail(configuration: Configuration, out: Path) -> dict[str, Any]:
     """Node map, points and provenance of one configuration."""
     plan, run = configuration.plan, configuration.run
-    hosts = {node.name: node for node in run.nodes} if run else {}
-    nodes = [
-        {
-            "name": node.name,
-            "host": hosts[node.name].host if node.name in hosts else "",
-            "address": hosts[node.name].address if node.name in hosts else "",
-            "holds": node.holds,
-        }
-        for node in (plan.nodes if plan else [])
-    ]
     origin = [
         ("name", plan.name if plan else ""),
         ("recipe", plan.recipe if plan else ""),
@@ -87,6 +80,9 @@ def configuration_detail(configuration: Configuration, out: Path) -> dict[str, A
         ("engine", plan.engine if plan else ""),
         ("frontend", plan.frontend if plan else ""),
         ("deployment", deployment(plan.topology) if plan else ""),
+        ("precision", (plan.precision or "") if plan else ""),
+        ("image", (plan.image or "") if plan else ""),
+        ("cluster", plan.cluster.cluster if plan else ""),
         ("launcher", plan.launcher if plan else ""),
         ("job", configuration.job_id),
         ("digest", plan.digest if plan else ""),
@@ -96,7 +92,7 @@ def configuration_detail(configuration: Configuration, out: Path) -> dict[str, A
     links = [_link(configuration, text, name, out) for text, name in EVIDENCE]
     return {
         "id": configuration.id,
-        "nodes": nodes,
+        "nodes": node_map(configuration),
         "points": configuration.points,
         "valid": sum(point.status == "valid" for point in configuration.points),
         "failed": configuration.failure is not None,

@@ -1,4 +1,4 @@
-"""The result files as a reader sees them: what the report needs of each, everything else ignored.
+"""What a run left, as a reader sees it: what the report needs of each file, everything else ignored.
 
 Evidence may be old, partial or damaged, so these models ignore unknown keys and `read` returns a sentence
 instead of raising.
@@ -7,7 +7,7 @@ instead of raising.
 import json
 import math
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -18,63 +18,6 @@ class Evidence(BaseModel):
     """One result file, read leniently."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=True)
-
-
-class Topology(Evidence):
-    """Nodes, workers and GPUs of a deployment."""
-
-    total_nodes: int | None = Field(None, description="nodes of the allocation")
-    num_prefill: int = Field(0, description="prefill workers")
-    num_decode: int = Field(0, description="decode workers")
-    num_agg: int = Field(0, description="aggregated workers")
-    prefill_gpus: int | None = Field(None, description="GPUs of all prefill workers together")
-    decode_gpus: int | None = Field(None, description="GPUs of all decode workers together")
-    agg_gpus: int | None = Field(None, description="GPUs of all aggregated workers together")
-    total_gpus: int | None = Field(None, description="GPUs of all workers together")
-
-
-class PlanNode(Evidence):
-    """One symbolic node and what it holds."""
-
-    name: str = Field(description="symbolic name, n0, n1, …")
-    holds: list[str] = Field(default_factory=list, description="roles and workers placed on it")
-
-
-class PlanPoint(Evidence):
-    """One load level that the plan asks for."""
-
-    id: str = Field(description="file-name safe id, unique in its configuration", min_length=1)
-    concurrency: int | None = Field(None, description="requests in flight")
-    request_rate: float | str | None = Field(None, description="requests per second, or 'inf'")
-    repeat: int | None = Field(None, description="number of the repetition, from 0")
-    isl: int | None = Field(None, description="input tokens asked for, where the plan says it")
-    osl: int | None = Field(None, description="output tokens asked for, where the plan says it")
-    digest: str = Field("", description="identity of the measurement")
-
-    @field_validator("id")
-    @classmethod
-    def _is_one_file_name(cls, value: str) -> str:
-        if "/" in value or value in {".", ".."}:
-            raise ValueError("a point id is a single file name")
-        return value
-
-
-class Plan(Evidence):
-    """`plan.json`: what a configuration resolves to."""
-
-    name: str = Field("", description="the recipe's name")
-    recipe: str = Field("", description="path of the recipe file")
-    variant: str | None = Field(None, description="which variant of the recipe")
-    digest: str = Field("", description="identity of the configuration")
-    served_model: str = Field("", description="model name that clients ask for")
-    engine: str = Field("", description="engine, or one per role joined by +")
-    frontend: str = Field("", description="what routes the requests")
-    launcher: str = Field("", description="slurm or local")
-    gpu_type: str | None = Field(None, description="kind of GPU")
-    topology: Topology = Field(default_factory=Topology, description="nodes, workers, GPUs")
-    nodes: list[PlanNode] = Field(default_factory=list, description="the node map")
-    points: list[PlanPoint] = Field(default_factory=list, description="the load levels, in order")
-    notes: list[str] = Field(default_factory=list, description="what the planner wants a person to know")
 
 
 class Load(Evidence):
@@ -102,6 +45,20 @@ class Tokens(Evidence):
     output: int | None = Field(None, description="generated tokens")
 
 
+class Client(Evidence):
+    """How well the measuring client kept up."""
+
+    saturated: bool | None = Field(None, description="too busy for its times to be trusted")
+    lag_ms_p99: float | None = Field(None, description="99th percentile of its lateness, ms")
+
+
+class Slo(Evidence):
+    """Whether a point kept the objectives of its recipe."""
+
+    met: bool = Field(description="every objective was kept")
+    missed: list[str] = Field(default_factory=list, description="one clause for each that was not")
+
+
 class Result(Evidence):
     """`result.json` or `invalid.json` of a point."""
 
@@ -115,6 +72,8 @@ class Result(Evidence):
     duration_s: float | None = Field(None, description="seconds of measurement")
     requests: Requests = Field(default_factory=Requests, description="requests, counted")
     tokens: Tokens = Field(default_factory=Tokens, description="tokens, counted")
+    client: Client = Field(default_factory=Client, description="how well the client kept up")
+    slo: Slo | None = Field(None, description="objectives; none where the recipe has none")
     metrics: dict[str, float] = Field(default_factory=dict, description="measured numbers, unit in the name")
 
     @field_validator("metrics", mode="before")
@@ -162,7 +121,7 @@ class Failure(Evidence):
 Kind = TypeVar("Kind", bound=Evidence)
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[int | float]:
     """Tell whether a JSON value is a finite number (true and false are not)."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 

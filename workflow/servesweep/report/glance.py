@@ -3,9 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from servesweep.report.measures import COST as COSTS
 from servesweep.report.measures import fixed
-from servesweep.report.records import X, Y
+from servesweep.report.prices import Prices
+from servesweep.report.records import Record
+from servesweep.report.rows import gpu_hour_price
 from servesweep.report.sweep import Status, Sweep
+from servesweep.report.views import PER_GPU
+
+(COST,) = COSTS
 
 
 @dataclass(frozen=True)
@@ -27,49 +33,51 @@ class Glance:
     tiles: tuple[Tile, ...]
 
 
-def glance(sweep: Sweep) -> Glance:
+def glance(sweep: Sweep, records: Sequence[Record], prices: Prices | None = None) -> Glance:
     """Summarize a sweep for the head of the page, from its files alone: no clock, the same page each time."""
     plans = [c.plan for c in sweep.configurations if c.plan]
-    models = _distinct([plan.served_model for plan in plans])
-    gpus = _distinct([plan.gpu_type or "" for plan in plans])
-    engines = _distinct([plan.engine for plan in plans])
-    fronts = _distinct([plan.frontend for plan in plans])
     lengths = [f"ISL {p.isl} / OSL {p.osl}" for p in sweep.points if p.isl is not None and p.osl is not None]
     facts = (
-        _listed(gpus),
-        _listed(engines),
-        _listed(fronts),
+        _listed(_distinct([plan.gpu_type or "" for plan in plans])),
+        _listed(_distinct([plan.engine for plan in plans])),
+        _listed(_distinct([plan.frontend for plan in plans])),
         _listed(_distinct(lengths)),
         _measured(sweep),
     )
-    hours = sweep.gpu_hours
-    finished = sum(c.gpu_hours is not None for c in sweep.configurations)
+    finished = sum(c.run is not None for c in sweep.configurations)
     tiles = (
-        Tile("configurations", str(len(sweep.configurations)), f"{finished} finished" if finished else ""),
+        Tile("configurations", f"{len(sweep.configurations):,}", f"{finished:,} finished"),
         Tile("points", f"{len(sweep.points):,}", f"{sweep.count()['valid']:,} valid"),
-        *(
-            [
-                Tile(
-                    "GPU hours",
-                    fixed(hours, 2 if hours < 100 else 0),
-                    f"{finished} finished run{'s' * (finished != 1)}",
-                )
-            ]
-            if hours is not None
-            else []
-        ),
-        *_best(sweep, Y, "best tok/s/GPU"),
-        *_best(sweep, X, "best tok/s/user"),
+        *_best(records, PER_GPU.y, "best tok/s/GPU"),
+        *_best(records, PER_GPU.x, "best tok/s/user"),
+        *_best(records, COST.key, "lowest $/M output tokens", COST.decimals, lowest=True),
+        *_spent(sweep, prices),
     )
+    models = _distinct([plan.served_model for plan in plans])
     return Glance(_listed(models) or "Serving sweep", tuple(f for f in facts if f), sweep.count(), tiles)
 
 
-def _best(sweep: Sweep, key: str, label: str) -> list[Tile]:
-    known = [(value, point) for point in sweep.points if (value := point.metric(key)) is not None]
+def _spent(sweep: Sweep, prices: Prices | None) -> list[Tile]:
+    """GPU hours of the finished runs, and their price where it is known of all of them."""
+    runs = [(c, hours) for c in sweep.configurations if (hours := c.gpu_hours) is not None]
+    if not runs:
+        return []
+    total = sum(hours for _, hours in runs)
+    told = f"{len(runs)} finished run{'s' * (len(runs) != 1)}"
+    costs = [hours * price for c, hours in runs if (price := gpu_hour_price(c, prices)) is not None]
+    if len(costs) == len(runs):
+        told = f"${fixed(sum(costs), 2)} · {told}"
+    return [Tile("GPU hours", fixed(total, 2 if total < 100 else 0), told)]
+
+
+def _best(
+    records: Sequence[Record], key: str, label: str, decimals: int = 1, *, lowest: bool = False
+) -> list[Tile]:
+    known = [(value, record) for record in records if isinstance(value := record[key], float)]
     if not known:
         return []
-    value, point = max(known, key=lambda pair: pair[0])
-    return [Tile(label, fixed(value, 1), f"{point.configuration} · {point.id}")]
+    value, record = (min if lowest else max)(known, key=lambda pair: pair[0])
+    return [Tile(label, fixed(value, decimals), f"{record['configuration']} · {record['point']}")]
 
 
 def _measured(sweep: Sweep) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Measure:
-    """One metric of a result file as a column of a table."""
+    """One column of the table as a column of a page."""
 
     key: str
     group: str
@@ -19,6 +19,7 @@ THROUGHPUT = (
     Measure("output_tok_s_per_gpu", "Throughput", "tok/s/GPU", 1),
     Measure("output_tok_s_per_user", "Throughput", "tok/s/user", 1),
 )
+COST = (Measure("cost_usd_per_million_output_tokens", "Cost", "$/M out tok", 2),)
 TTFT = (
     Measure("p50_ttft_ms", "TTFT ms", "p50", 1),
     Measure("p99_ttft_ms", "TTFT ms", "p99", 1),
@@ -32,7 +33,7 @@ E2E = (
     Measure("p99_e2el_ms", "E2E ms", "p99", 0),
 )
 TERMINAL = (*THROUGHPUT, *TTFT, *ITL)
-PAGE = (*THROUGHPUT, *TTFT, *ITL, *E2E)
+PAGE = (*THROUGHPUT, *COST, *TTFT, *ITL, *E2E)
 
 
 def fixed(value: float | None, decimals: int) -> str:

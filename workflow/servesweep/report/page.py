@@ -1,6 +1,7 @@
 """The report as one HTML page that asks the network for nothing."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,37 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from servesweep.report.charts import Charts, Spec
 from servesweep.report.details import configuration_detail, failure_rows, invalid_rows
 from servesweep.report.glance import glance
-from servesweep.report.measures import PAGE, Measure, fixed
+from servesweep.report.measures import PAGE
 from servesweep.report.picture import vega_lite_version
+from servesweep.report.prices import Prices
 from servesweep.report.records import Record
-from servesweep.report.sweep import Point, Sweep
+from servesweep.report.sweep import Sweep
 from servesweep.report.theme import DARK, LIGHT, SHAPES, vega_config
+from servesweep.report.views import shown_views
 
 OPEN_DETAILS = 3
 MOST_SVG_POINTS = 400
+MOST_CHOICES = 60
+# Columns that a reader may want to see one value of.
+FACETS = {
+    "status": "status",
+    "slo": "SLO",
+    "workload": "workload",
+    "engine": "engine",
+    "frontend": "frontend",
+    "gpu": "GPU",
+    "precision": "precision",
+    "deployment": "deployment",
+}
 
 
-def render_page(sweep: Sweep, charts: Charts, frontier: Sequence[Record], out: Path) -> str:
-    """Return the HTML of a sweep; links to evidence are relative to the directory `out`."""
+def render_page(
+    sweep: Sweep, records: Sequence[Record], charts: Charts, out: Path, prices: Prices | None = None
+) -> str:
+    """Return the HTML of a sweep; links to evidence are relative to the directory `out`.
+
+    `records` are those of every point, in the sweep's order; `charts` those of the valid ones.
+    """
     environment = Environment(
         loader=PackageLoader("servesweep.report", "templates"),
         autoescape=True,
@@ -29,17 +49,21 @@ def render_page(sweep: Sweep, charts: Charts, frontier: Sequence[Record], out: P
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    has_charts = bool(charts.records)
-    workloads = {record["workload"] for record in charts.records}
+    drawn = bool(charts.records)
+    columns = _columns(records)
     return environment.get_template("page.html.j2").render(
-        glance=glance(sweep),
-        bundle=_vega() if has_charts else "",
-        drawn=_drawn(charts, frontier) if has_charts else None,
+        glance=glance(sweep, records, prices),
+        bundle=_vega() if drawn else "",
+        data=_data(records, charts, columns) | (_drawings(charts) if drawn else {}),
+        drawn=drawn,
+        views=shown_views(charts.records),
         legend=_legend(charts) if charts.coloured else [],
         many=not charts.coloured,
-        workloads=sorted(str(name) for name in workloads),
+        workloads=sorted({str(record["workload"]) for record in charts.records}),
+        facets=_facets(records),
         themes={"light": LIGHT, "dark": DARK},
-        table=_table(sweep),
+        columns=columns,
+        groups=_groups(columns),
         failures=failure_rows(sweep, out),
         invalid=invalid_rows(sweep, out),
         configurations=[configuration_detail(c, out) for c in sweep.configurations],
@@ -54,20 +78,31 @@ def _vega() -> str:
     return str(vl_convert.javascript_bundle(**arguments))
 
 
-def _drawn(charts: Charts, frontier: Sequence[Record]) -> dict[str, Any]:
-    """The data of the page's script: specifications, themes, records (as head and rows: half the size)."""
+def _data(records: Sequence[Record], charts: Charts, columns: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the page's script works with: every point (as head and rows: half the size) and the columns."""
+    keys = list(records[0]) if records else []
+    return {
+        "keys": keys,
+        "rows": [[record[key] for key in keys] for record in records],
+        "columns": [[column["key"], column["decimals"]] for column in columns],
+    }
+
+
+def _drawings(charts: Charts) -> dict[str, Any]:
+    """The charts: specifications, appearances, and what the Pareto chart can show."""
+    views = shown_views(charts.records)
     specs: dict[str, Spec] = {
-        "pareto": charts.pareto(),
+        **{f"pareto-{view.key}": charts.pareto(view) for view in views},
         "ttft": charts.latency("ttft", "TTFT"),
         "itl": charts.latency("itl", "ITL"),
         "throughput": charts.throughput(),
     }
-    keys = list(charts.records[0])
     return {
         "specs": specs,
-        "keys": keys,
-        "rows": [[record[key] for key in keys] for record in charts.records],
-        "frontier": list(frontier),
+        "views": [
+            {"key": view.key, "x": view.x, "y": view.y, "xLess": view.x_less, "yLess": view.y_less}
+            for view in views
+        ],
         "configs": {"light": vega_config(LIGHT), "dark": vega_config(DARK)},
         "renderer": "svg" if len(charts.records) <= MOST_SVG_POINTS else "canvas",
     }
@@ -83,34 +118,47 @@ def _legend(charts: Charts) -> list[dict[str, Any]]:
     ]
 
 
-def _table(sweep: Sweep) -> dict[str, Any]:
-    """Head and rows of the table of all points, the numbers as text."""
-    points = sweep.points
-    shown = [m for m in PAGE if any(point.metric(m.key) is not None for point in points)]
-    rated = any(str(point.request_rate or "inf") != "inf" for point in points)
-    loads = ["ISL", "OSL", "conc.", *(["req/s asked"] if rated else [])]
+def _columns(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """The columns of the table of points; measures that no point has are left out."""
+    words = [("configuration", "configuration"), ("point", "point"), ("status", "status")]
+    if any(record["slo"] for record in records):
+        words.append(("slo", "SLO"))
+    loads = [("isl", "ISL"), ("osl", "OSL"), ("concurrency", "conc."), ("request_rate", "req/s asked")]
+    known = {key for record in records for key, value in record.items() if value is not None}
+    columns: list[dict[str, Any]] = [
+        *({"key": key, "heading": heading, "group": "", "decimals": None} for key, heading in words),
+        *(
+            {"key": key, "heading": heading, "group": "Load", "decimals": -1}
+            for key, heading in loads
+            if key in known or key == "concurrency"
+        ),
+        *(
+            {"key": m.key, "heading": m.heading, "group": m.group, "decimals": m.decimals}
+            for m in PAGE
+            if m.key in known
+        ),
+    ]
+    for before, column in pairwise([{"group": ""}, *columns]):
+        column["edge"] = before["group"] != column["group"]
+    return columns
+
+
+def _groups(columns: Sequence[dict[str, Any]]) -> list[list[Any]]:
+    """Headings over the columns and how many columns each spans."""
     groups: list[list[Any]] = []
-    for measure in shown:
-        if groups and groups[-1][0] == measure.group:
+    for column in columns:
+        if groups and groups[-1][0] == column["group"]:
             groups[-1][1] += 1
         else:
-            groups.append([measure.group, 1])
-    return {
-        "loads": loads,
-        "groups": groups,
-        "measures": shown,
-        "starts": [i for i, m in enumerate(shown) if i == 0 or shown[i - 1].group != m.group],
-        "rows": [_row(point, shown, rated) for point in points],
-    }
+            groups.append([column["group"], 1])
+    return groups
 
 
-def _row(point: Point, shown: Sequence[Measure], rated: bool) -> dict[str, Any]:
-    loads = [point.isl, point.osl, point.concurrency, *([point.request_rate] if rated else [])]
-    return {
-        "configuration": point.configuration,
-        "point": point.id,
-        "status": point.status,
-        "reason": point.reason,
-        "loads": ["" if load is None else load for load in loads],
-        "numbers": [fixed(point.metric(m.key), m.decimals) for m in shown],
-    }
+def _facets(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """The choices that are worth a menu: more than one value, and not too many."""
+    facets = []
+    for key, label in FACETS.items():
+        values = list(dict.fromkeys(str(record[key]) for record in records if record[key]))
+        if 1 < len(values) <= MOST_CHOICES:
+            facets.append({"key": key, "label": label, "choices": values})
+    return facets

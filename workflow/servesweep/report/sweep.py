@@ -7,7 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from servesweep.report.files import Failure, Plan, PlanPoint, Result, Run, read
+from servesweep.report.files import Failure, Result, Run, read
+from servesweep.report.plan_file import Plan, PlanPoint
 
 Status = Literal["valid", "invalid", "failed", "not run"]
 STATUSES: tuple[Status, ...] = ("valid", "invalid", "failed", "not run")
@@ -73,8 +74,8 @@ class Configuration:
 
     @property
     def gpu_hours(self) -> float | None:
-        """GPUs of the deployment times the hours of its finished run; None when either is not known."""
-        gpus = self.plan.topology.total_gpus if self.plan else None
+        """GPUs that the job held times the hours of its finished run; None when either is not known."""
+        gpus = self.plan.topology.allocated_gpus if self.plan else None
         seconds = _seconds(self.run.started_at, self.run.finished_at) if self.run else None
         return None if gpus is None or seconds is None else gpus * seconds / 3600
 

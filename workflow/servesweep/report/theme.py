@@ -79,5 +79,6 @@ def vega_config(theme: Theme) -> dict[str, Any]:
             "band": {"color": theme.band},
             "ring": {"color": theme.ink},
             "note": {"color": theme.muted},
+            "load": {"color": theme.muted, "fontSize": 10},
         },
     }

@@ -1,17 +1,21 @@
-"""Write the report of a results directory: CSV, pictures, page."""
+"""Write the report of a results directory: tables, roll-ups, pictures, page."""
 
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from altair.utils.schemapi import debug_mode
+
+from servesweep.report.atomic import replace_file
 from servesweep.report.charts import Charts
 from servesweep.report.page import render_page
-from servesweep.report.picture import pareto_picture
-from servesweep.report.records import frontier_records, load_axis, valid_records
-from servesweep.report.summary_csv import summary_csv
-from servesweep.report.sweep import load_sweep
+from servesweep.report.picture import pictures
+from servesweep.report.prices import Prices
+from servesweep.report.records import load_axis, point_records
+from servesweep.report.rollup import CSV_NAME, JSON_NAME, p90_running_requests, rollup_csv, rollup_json
+from servesweep.report.rows import point_row, sweep_rows
+from servesweep.report.sweep import Configuration, Sweep, load_sweep
+from servesweep.report.table_files import csv_text, parquet_bytes
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,7 @@ class ReportSummary:
     not_run: int
     gpu_hours: float | None
     csv: Path
-    svg: Path
-    png: Path
+    parquet: Path
     page: Path
 
     @property
@@ -39,28 +42,32 @@ class ReportSummary:
         )
 
 
-def write_report(results: Path, only: Sequence[str] | None = None, out: Path | None = None) -> ReportSummary:
-    """Write `summary.csv`, `pareto.svg`, `pareto.png` and `report.html`, and say what they hold.
+def write_report(
+    results: Path,
+    only: Sequence[str] | None = None,
+    out: Path | None = None,
+    prices: Prices | None = None,
+) -> ReportSummary:
+    """Write the tables, the pictures and the page of a sweep, and say what they hold.
 
     `only` names the configurations of the sweep in order: one without any file counts as not run. Without it,
-    every directory that has a `plan.json` is taken. The files go to `out`, or else into `results`; all four
-    are written even when no point is valid. Raises OSError when `out` cannot be written.
+    every directory that has a `plan.json` is taken. The files go to `out`, or else into `results`; all are
+    written even when no point is valid, but for the roll-up of a configuration without a valid point.
+    `prices` None takes those that were planned with.
+
+    Raises:
+        OSError: when `out` cannot be written.
     """
     target = results if out is None else out
     target.mkdir(parents=True, exist_ok=True)
     sweep = load_sweep(results, only)
-    records = valid_records(sweep)
-    edge = frontier_records(records)
-    charts = Charts(records, [c.id for c in sweep.configurations], load_axis(sweep.points))
-    svg, png = pareto_picture(charts, edge)
-    files = {
-        "summary.csv": summary_csv(sweep).encode(),
-        "pareto.svg": svg.encode(),
-        "pareto.png": png,
-        "report.html": render_page(sweep, charts, edge, target).encode(),
-    }
+    for configuration in sweep.configurations:
+        _write_rollup(configuration, target / configuration.id)
+    # Altair checks every part of every chart against its schema, which takes longer than all else.
+    with debug_mode(False):
+        files = _files(sweep, target, prices)
     for name, content in files.items():
-        _replace(target / name, content)
+        replace_file(target / name, content)
     count = sweep.count()
     return ReportSummary(
         configurations=len(sweep.configurations),
@@ -71,21 +78,32 @@ def write_report(results: Path, only: Sequence[str] | None = None, out: Path | N
         not_run=count["not run"],
         gpu_hours=sweep.gpu_hours,
         csv=target / "summary.csv",
-        svg=target / "pareto.svg",
-        png=target / "pareto.png",
+        parquet=target / "summary.parquet",
         page=target / "report.html",
     )
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """Write beside the file and rename, so that nobody ever sees half of it."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        temporary.chmod(0o644)  # mkstemp gives 0600, and a report is for the whole group
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+def _files(sweep: Sweep, target: Path, prices: Prices | None) -> dict[str, bytes]:
+    """Content of each file of the report; the links of the page are relative to `target`."""
+    rows, records = sweep_rows(sweep, prices), point_records(sweep, prices)
+    drawn = [record for record in records if record["status"] == "valid"]
+    charts = Charts(drawn, [c.id for c in sweep.configurations], load_axis(sweep.points))
+    return {
+        "summary.csv": csv_text(rows).encode(),
+        "summary.parquet": parquet_bytes(rows),
+        **pictures(charts),
+        "report.html": render_page(sweep, records, charts, target, prices).encode(),
+    }
+
+
+def _write_rollup(configuration: Configuration, directory: Path) -> None:
+    """Write the roll-up of one configuration, or remove one that no longer holds."""
+    rows = [point_row(configuration, point) for point in configuration.points if point.status == "valid"]
+    if configuration.plan is None or not rows:
+        for name in (JSON_NAME, CSV_NAME):
+            (directory / name).unlink(missing_ok=True)
+        return
+    directory.mkdir(exist_ok=True)
+    running = p90_running_requests(configuration.directory / "logs")
+    replace_file(directory / JSON_NAME, rollup_json(rows, configuration.plan.benchmark_type).encode())
+    replace_file(directory / CSV_NAME, rollup_csv(rows, running).encode())
