@@ -1,12 +1,13 @@
 """Files that the world sees are there as a whole or not at all."""
 
 import os
+import shutil
 import stat
 from pathlib import Path
 
 import pytest
 
-from servesweep.evidence.files import RunFiles, write_atomically
+from servesweep.evidence.files import RunFiles, sentence, write_atomically
 
 
 def test_names_of_a_configurations_files() -> None:
@@ -42,8 +43,13 @@ def test_the_old_file_survives_a_disk_that_refuses(tmp_path: Path, monkeypatch: 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as refused:
         write_atomically(path, "new")
+    # The descriptor that refused does not know its name, and the user wants to know which disk is full.
+    free = shutil.disk_usage(tmp_path).free
+    told = sentence(refused.value)
+    assert told.startswith(f"{path}: No space left on device (")
+    assert abs(int(told.rpartition("(")[2].split()[0]) - free) < 2**30
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["run.json"]  # noqa: PTH208 - hidden files too
 

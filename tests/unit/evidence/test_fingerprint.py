@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +31,16 @@ CSV = """\
 
 def worker(plan: Plan, logs: Path, **changes: Any) -> Step:
     """The plan's worker as it is started, with changes."""
-    bound = plan.deployment.binding.model_copy(update={"logs": str(logs.resolve())})
-    steps = tuple(step.model_copy(update=changes) if step.kind == "worker" else step for step in plan.steps)
-    deployment = plan.deployment.model_copy(update={"binding": bound})
-    made = with_fingerprints(plan.model_copy(update={"deployment": deployment, "steps": steps}), logs)
+    bound = replace(plan.deployment.binding, logs=str(logs.resolve()))
+    steps = tuple(replace(step, **changes) if step.kind == "worker" else step for step in plan.steps)
+    deployment = replace(plan.deployment, binding=bound)
+    made = with_fingerprints(replace(plan, deployment=deployment, steps=steps), logs)
     return next(step for step in made.steps if step.kind == "worker")
 
 
 def started(step: Step, *engine: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run the worker's words with another program in the engine's place, behind the seven of the shell."""
-    words = [*step.command.argv[:7], *engine]
+    """Run the worker's words with another program in the engine's place, behind the eight of the shell."""
+    words = [*step.command.argv[:8], *engine]
     environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **env}
     return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
 
@@ -53,13 +55,21 @@ def appeared(path: Path) -> dict[str, Any]:
     return found
 
 
-def test_it_tells_cpus_and_gpus_and_of_the_environment_slurms_cpu_variables_alone(
+def test_it_tells_hardware_software_and_the_variables_of_engines_but_no_secret(
     plan: Plan, files: RunFiles
 ) -> None:
     step = worker(plan, files.logs)
-    started(step, "true", SLURM_CPUS_ON_NODE="8", SLURM_JOB_ID="3", HF_TOKEN=SECRET)
+    told = {"NCCL_DEBUG": "INFO", "VLLM_MAX_TOKENS_PER_EXPERT": "8", "CUDA_VERSION": "12.8.1"}
+    started(step, "true", SLURM_CPUS_ON_NODE="8", SLURM_JOB_ID="3", HOME="/nowhere", HF_TOKEN=SECRET, **told)
     found = appeared(files.logs / "fingerprint_agg_w0.json")
-    assert list(found) == ["hostname", "timestamp", "arch", "os", "cpu", "gpu", "python_version"]
+    assert list(found) == [
+        *("hostname", "timestamp", "arch", "os", "cpu", "gpu", "python_version", "cuda_version"),
+        *("nccl_version", "frameworks", "model", "env", "pip_packages"),
+    ]
+    assert found["env"] == {**told, "HF_TOKEN": "***REDACTED***"}
+    assert found["cuda_version"] == "12.8.1"
+    assert f"click=={metadata.version('click')}" in found["pip_packages"]
+    assert found["model"]["path"] == "tiny"
     assert found["cpu"]["slurm"] == {"SLURM_CPUS_ON_NODE": "8"}
     assert found["cpu"]["logical_cpus"] == os.cpu_count()
     assert found["cpu"]["affinity_list"] == sorted(os.sched_getaffinity(0))
@@ -71,7 +81,7 @@ def test_it_tells_cpus_and_gpus_and_of_the_environment_slurms_cpu_variables_alon
 def test_the_affinity_is_the_processes_own(plan: Plan, files: RunFiles) -> None:
     step = worker(plan, files.logs)
     first = min(os.sched_getaffinity(0))
-    words = ["taskset", "--cpu-list", str(first), *step.command.argv[:7], "true"]
+    words = ["taskset", "--cpu-list", str(first), *step.command.argv[:8], "true"]
     subprocess.run(words, check=True)
     assert appeared(files.logs / "fingerprint_agg_w0.json")["cpu"]["affinity_list"] == [first]
 
@@ -109,7 +119,7 @@ def test_every_process_has_a_file_of_its_own(
     plan: Plan, name: str, rank: int, tasks: int, several: bool, expected: str
 ) -> None:
     update = {"name": name, "mode": "prefill", "index": 1, "rank": rank, "tasks": tasks}
-    assert fingerprint_name(plan.steps[0].model_copy(update=update), several) == expected
+    assert fingerprint_name(replace(plan.steps[0], **update), several) == expected
 
 
 def test_the_tasks_of_one_step_tell_themselves_apart_by_their_number(plan: Plan, files: RunFiles) -> None:

@@ -1,5 +1,6 @@
 """The lockfile: the recipe as it was written, and what came of it."""
 
+import getpass
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from servesweep.plan.plan import Plan, plan_text
 from servesweep.plan.recipe_files import RecipeFile
 from servesweep.plan.sweep import read_recipe_file
 
+SNAPSHOT = {"version": 1, "slurm_environment": {"SLURM_CPUS_ON_NODE": "8"}}
 METRICS = {
     "output_throughput_tok_s": 1234.5,
     "output_tok_s_per_gpu": 154.3,
@@ -26,9 +28,13 @@ def measured(files: RunFiles, plan: Plan, keep: Any) -> None:
     """Two of three points, on one node."""
     keep(
         files.allocation,
-        {"job_id": "17", "hosts": [{"name": "n0", "host": "gpu07"}, {"name": "n1", "host": "gpu08"}]},
+        {
+            "job_id": "17",
+            "hosts": [{"name": "n0", "host": "gpu07"}, {"name": "n1", "host": "gpu08"}],
+            "project": "/lab/sweeps",
+        },
     )
-    keep(files.logs / "resource_snapshot.json", {"version": 1, "gpus": {"backend_total": 8}})
+    keep(files.logs / "resource_snapshot.json", SNAPSHOT)
     for point in plan.points[:2]:
         keep(files.result(point.id), {"valid": True, "digest": point.digest, "metrics": METRICS})
     keep(files.invalid("c16"), {"reasons": ["3 of 160 requests failed"]})
@@ -57,21 +63,27 @@ def test_it_holds_the_recipe_that_was_planned_and_not_what_it_became_meanwhile(
 def test_what_came_of_it(plan: Plan, files: RunFiles, keep: Any) -> None:
     measured(files, plan, keep)
     lock = lock_of(write_lockfile(files.root, plan))
+    rate = {"request_rate": "inf", "repeat": 0}
     assert lock["results"] == {
-        "c1": {"status": "valid", **{name: METRICS[name] for name in METRICS if name != "p50_ttft_ms"}},
-        "c4": {"status": "valid", **{name: METRICS[name] for name in METRICS if name != "p50_ttft_ms"}},
-        "c16": {"status": "not valid", "reason": "3 of 160 requests failed"},
+        "c1": {"status": "valid", "concurrency": 1, **rate, **METRICS},
+        "c4": {"status": "valid", "concurrency": 4, **rate, **METRICS},
+        "c16": {"status": "not valid", "reason": "3 of 160 requests failed", "concurrency": 16, **rate},
     }
     assert lock["failure"] == "point c16 does not count: 3 of 160 requests failed"
-    assert lock["resource_snapshot"] == {"version": 1, "gpus": {"backend_total": 8}}
+    assert lock["resource_snapshot"] == SNAPSHOT
     assert lock["slurm"] == {
         "job_id": "17",
+        "job_name": "demo",
         "cluster": "bench",
         "account": "lab",
         "partition": "batch",
         "nodelist": "gpu07,gpu08",
         "num_nodes": 1,
         "gpus_per_node": 8,
+        "cpus_on_node": "8",
+        "time_limit": None,
+        "user": getpass.getuser(),
+        "cwd": "/lab/sweeps",
     }
     assert (lock["configuration"], lock["variant"], lock["digest"]) == ("demo", None, plan.digest)
 

@@ -1,11 +1,19 @@
 """Which points exist is decided by what stands in their results."""
 
+import threading
 from typing import Any
 
 import pytest
 
 from servesweep.evidence.files import RunFiles
-from servesweep.evidence.points import is_complete, open_points, read_json, set_aside_stale, why_open
+from servesweep.evidence.points import (
+    is_complete,
+    open_points,
+    read_json,
+    set_aside_stale,
+    wait_for_points,
+    why_open,
+)
 from servesweep.plan.plan import Plan
 
 
@@ -70,3 +78,15 @@ def test_a_point_that_does_not_count_says_why(plan: Plan, files: RunFiles, keep:
         "3 of 20 requests failed; no output tokens",
         "no result",
     ]
+
+
+def test_results_that_a_slow_file_system_shows_late_are_waited_for(
+    plan: Plan, files: RunFiles, keep: Any
+) -> None:
+    for point in ("c1", "c4"):
+        keep(files.result(point), result(plan, point))
+    assert wait_for_points(files, plan, seconds=0.0) == ["c16"]
+    late = threading.Timer(0.2, keep, (files.result("c16"), result(plan, "c16")))
+    late.start()
+    assert wait_for_points(files, plan, seconds=60.0) == []
+    late.join()

@@ -144,3 +144,24 @@ def test_a_finished_run_is_not_called_failed(tmp_path: Path, monkeypatch: pytest
 
 def test_a_missing_log_is_no_fault(tmp_path: Path) -> None:
     assert record_submission_failures(tmp_path / "no.log") == []
+
+
+def test_a_lost_node_is_told_by_slurms_state() -> None:
+    words = "failed due to a node failure, SLURM status is: 'NODE_FAIL'. Failed nodes will be excluded"
+    lost = CANCELLED.replace("failed, SLURM status is: 'CANCELLED'. Detailed", f"{words}. Detailed")
+    assert submission_failures(lost) == {"results/killed": "Slurm job 5 ended as NODE_FAIL"}
+
+
+def test_one_full_disk_does_not_hide_the_other_failures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("nope", "killed"):
+        Path("results", name).mkdir(parents=True)
+    # A directory in its place refuses the file, as a full disk does.
+    Path("results/nope/failure.json/x").mkdir(parents=True)
+    log = tmp_path / "2026-11-29T161800.000000.snakemake.log"
+    log.write_text(REFUSED + CANCELLED)
+    monkeypatch.setattr("servesweep.evidence.submission._told_since", lambda *_: False)
+    assert record_submission_failures(log) == ["results/killed"]
+    assert capsys.readouterr().err.count("failure.json: Is a directory") == 1

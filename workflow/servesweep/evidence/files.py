@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from servesweep.recipe.hidden_text import hidden_text
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,11 @@ class RunFiles:
     def recipe(self) -> Path:
         """The recipe file as it was when the plan was made: what the lockfile holds."""
         return self.root / "recipe.yaml"
+
+    @property
+    def sources(self) -> Path:
+        """Where the plan's secrets are read again, if not in its recipe alone."""
+        return self.root / "sources.json"
 
     @property
     def deployment(self) -> Path:
@@ -90,23 +99,40 @@ def write_atomically(path: Path, text: str) -> None:
             os.fsync(file.fileno())
         Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
+        if isinstance(error, OSError) and error.filename is None:
+            # A full disk is noticed by its file's descriptor, which does not know its name.
+            error.filename = str(path)
         raise
 
 
-def keep_plan(files: RunFiles, plan_text: str, recipe: str) -> None:
-    """Write the plan, and beside it its recipe: the file may change while the job waits."""
+def keep_plan(
+    files: RunFiles, plan_text: str, recipe: str, sources: Mapping[str, str | None] | None = None
+) -> None:
+    """Write the plan, and beside it its recipe: the file may change while the job waits.
+
+    No secret of the recipe is written. `sources` tell where the run finds them.
+    """
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        write_atomically(files.recipe, Path(recipe).read_text(encoding="utf-8"))
+        write_atomically(files.recipe, hidden_text(Path(recipe).read_text(encoding="utf-8-sig")))
+    files.sources.unlink(missing_ok=True)
+    if sources is not None:
+        write_atomically(files.sources, json.dumps(sources, indent=1) + "\n")
     write_atomically(files.plan, plan_text)
 
 
 def sentence(error: OSError) -> str:
     """What the operating system refused, and where."""
     what = error.strerror or str(error)
-    free = f" ({shutil.disk_usage('.').free} bytes free here)" if error.errno == errno.ENOSPC else ""
     # A rename names its temporary file first.
     where = error.filename2 or error.filename
+    free = f" ({_free(where)} bytes free)" if error.errno == errno.ENOSPC else ""
     return f"{where}: {what}{free}" if where else f"{what}{free}"
+
+
+def _free(where: object) -> int:
+    """Free bytes of the disk that a file would lie on."""
+    folder = Path(str(where or ".")).absolute().parent
+    return shutil.disk_usage(folder if folder.is_dir() else ".").free

@@ -7,6 +7,7 @@ the writer in the background and becomes the engine.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from importlib.resources import files as package_files
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from typing import Any
 from servesweep.evidence.files import write_atomically
 from servesweep.evidence.points import read_json
 from servesweep.plan.plan import Plan, Step
+from servesweep.topology.deployment import Deployment
 
 PREFIX = "fingerprint_"
 WRITER = "node_fingerprint.py"
 # The writer is nobody's child: an engine that waits for its children must not find a stranger among them.
-SHELL = 'f=$1 o=$2 g=$3; shift 3; (python3 -I "$f" "$o" "$g" >/dev/null 2>&1 &); exec "$@"'
+SHELL = 'f=$1 o=$2 g=$3 m=$4; shift 4; (python3 -I "$f" "$o" "$g" "$m" >/dev/null 2>&1 &); exec "$@"'
 
 
 def with_fingerprints(plan: Plan, logs: Path) -> Plan:
@@ -31,12 +33,10 @@ def with_fingerprints(plan: Plan, logs: Path) -> Plan:
     write_atomically(logs / f".{WRITER}", source)
     several = Counter((step.mode, step.index) for step in plan.steps if step.kind == "worker")
     steps = [
-        _writing(step, plan.deployment.logs, several[step.mode, step.index] > 1)
-        if step.kind == "worker"
-        else step
+        _writing(step, plan.deployment, several[step.mode, step.index] > 1) if step.kind == "worker" else step
         for step in plan.steps
     ]
-    return plan.model_copy(update={"steps": tuple(steps)})
+    return replace(plan, steps=tuple(steps))
 
 
 def fingerprint_name(step: Step, several: bool) -> str:
@@ -48,11 +48,12 @@ def fingerprint_name(step: Step, several: bool) -> str:
     return f"{PREFIX}{step.mode}_w{step.index}{own}" + ("_r{rank}.json" if step.tasks > 1 else ".json")
 
 
-def _writing(step: Step, logs: str, several: bool) -> Step:
-    gpus = ",".join(map(str, step.gpus))
-    words = ("sh", "-c", SHELL, "sh", f"{logs}/.{WRITER}", f"{logs}/{fingerprint_name(step, several)}", gpus)
-    command = step.command.model_copy(update={"argv": (*words, *step.command.argv)})
-    return step.model_copy(update={"command": command})
+def _writing(step: Step, deployment: Deployment, several: bool) -> Step:
+    gpus, logs = ",".join(map(str, step.gpus)), deployment.logs
+    files = (f"{logs}/.{WRITER}", f"{logs}/{fingerprint_name(step, several)}")
+    argv = ("sh", "-c", SHELL, "sh", *files, gpus, deployment.model, *step.command.argv)
+    command = replace(step.command, argv=argv)
+    return replace(step, command=command)
 
 
 def read_fingerprints(logs: Path) -> dict[str, Any]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 from servesweep.evidence.files import RunFiles
 from servesweep.plan.plan import Plan, PlannedPoint
+
+POLL_SECONDS = 0.5
 
 
 def is_complete(files: RunFiles, point: PlannedPoint) -> bool:
@@ -19,6 +22,14 @@ def is_complete(files: RunFiles, point: PlannedPoint) -> bool:
 def open_points(files: RunFiles, plan: Plan) -> list[PlannedPoint]:
     """The points that are still to be measured, in order."""
     return [point for point in plan.points if not is_complete(files, point)]
+
+
+def wait_for_points(files: RunFiles, plan: Plan, seconds: float) -> list[str]:
+    """Wait until every result is seen, shared file systems show them late; returns the unseen points."""
+    deadline = time.monotonic() + seconds
+    while (unseen := open_points(files, plan)) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    return [point.id for point in unseen]
 
 
 def set_aside_stale(files: RunFiles, plan: Plan) -> list[str]:

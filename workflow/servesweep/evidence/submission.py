@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from servesweep.evidence.files import RunFiles, write_atomically
+from servesweep.evidence.files import RunFiles, sentence, write_atomically
 
 # Up to the next event: what sbatch says is quoted in the block without indentation.
 BLOCK = re.compile(r"^Error in rule run:\n(.*?)(?=^\[\w{3} \w{3} |^Error in |\Z)", re.MULTILINE | re.DOTALL)
 OUTPUT = re.compile(r"output:\s*(\S+)/run\.json")
 SBATCH = re.compile(r"SLURM sbatch failed\. The error message was '(.*?)'\.?\s*$", re.MULTILINE | re.DOTALL)
-STATUS = re.compile(r"SLURM-job '(\d+)' failed, SLURM status is: '(\w+)'")
+STATUS = re.compile(r"SLURM-job '(\d+)' failed(?: due to a\s+node failure)?, SLURM status is: '(\w+)'")
 
 
 def submission_failures(log_text: str) -> dict[str, str]:
@@ -49,7 +50,12 @@ def record_submission_failures(log: Path) -> list[str]:
             "message": message,
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        write_atomically(files.failure, json.dumps(record, indent=1) + "\n")
+        try:
+            write_atomically(files.failure, json.dumps(record, indent=1) + "\n")
+        except OSError as error:
+            # One full disk does not keep the tables of all others from being written.
+            print(sentence(error), file=sys.stderr)
+            continue
         written.append(directory)
     return written
 

@@ -1,0 +1,1 @@
+"""Two sweeps compared: what became worse than repeats and a tolerance allow."""
