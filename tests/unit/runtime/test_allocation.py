@@ -15,7 +15,7 @@ JOB = (
 )
 SCONTROL = """#!/bin/sh
 case "$*" in
-"show job 7 -o") echo "{job}" ;;
+"show job 7 -o" | "show job --detail 7 -o") echo "{job}" ;;
 "show hostnames gpu[1-3]") printf 'gpu1\\ngpu2\\ngpu3\\n' ;;
 "show node gpu1 -o") echo "NodeName=gpu1 NodeAddr=127.0.0.1 NodeHostName=gpu1" ;;
 "show node gpu2 -o") echo "NodeName=gpu2 NodeAddr=127.0.0.2 NodeHostName=gpu2" ;;
@@ -96,6 +96,19 @@ def test_on_one_machine_every_node_is_this_one() -> None:
     [
         (JOB, "stopped by SIGTERM"),
         (JOB.replace("RUNNING", "COMPLETING"), "stopped by SIGTERM: job 7 was cancelled"),
+        # The signs of Slurm 22.05, each seen on a cluster.
+        (
+            JOB.replace("RUNNING", "COMPLETING") + " RunTime=00:03:12 PreemptTime=2026-11-29T21:58:10",
+            "stopped by SIGTERM: job 7 was preempted",
+        ),
+        (
+            JOB.replace("RUNNING", "COMPLETING") + " Requeue=1 Restarts=1 RunTime=00:00:00 PreemptTime=None",
+            "stopped by SIGTERM: job 7 goes back into the queue",
+        ),
+        (
+            JOB.replace("RUNNING Reason=None", "NODE_FAIL Reason=NodeDown"),
+            "stopped by SIGTERM: a node of job 7 has failed",
+        ),
         (
             JOB.replace("RUNNING Reason=None", "COMPLETING Reason=TimeLimit"),
             "stopped by SIGTERM: the time limit of job 7, 00:20:00, is over",

@@ -7,17 +7,21 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from servesweep.plan.table import SweepTable
 from servesweep.runtime.controller import (
     RECORDS,
     locks_beside,
     note_controller,
+    open_table,
     release_stale_lock,
     restore_locks,
+    tell,
 )
 from servesweep.runtime.processes import start_time
 
@@ -117,3 +121,38 @@ def test_the_lock_of_a_controller_that_ended_meanwhile_is_not_put_back(tmp_path:
 def test_locks_are_nobody_s_without_another_controller() -> None:
     note_controller()
     assert locks_beside() == {}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["snakemake", "-n", "--config", "set=a.b=1", "set=c.d=2"],
+        ["snakemake", "--config", "recipes=x", "set=a.b=1", "-n", "--config", "set=c.d=2"],
+        ["snakemake", "-C", "set=a.b=1", "--config=set=c.d=2"],
+    ],
+)
+def test_a_key_of_config_that_is_given_twice_is_refused(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Snakemake keeps the last one, and the sweep would run without what was said first."""
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit):
+        open_table({}, inside_job=False, dry_run=True)
+    assert "--config gives set twice, and Snakemake keeps the last alone: write set='a.b=1 c.d=2'" in (
+        capsys.readouterr().err
+    )
+
+
+def test_notes_and_what_a_sweep_asks_for_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("site.yaml").write_text("preflight: false\ndefault_partition: batch\n")
+    Path("r.yaml").write_text(
+        "schema: 2\nname: r\nmodel: {path: /m, precision: fp8}\nengine: sglang\n"
+        "sweep: {g: [2, 8]}\nroles: {agg: {nodes: 1, gpus: '{g}'}}\nfrontend: {type: direct}\n"
+        "benchmark: {type: sa-bench, isl: 8, osl: 8, concurrencies: [1, 4]}\n"
+    )
+    tell(SweepTable.from_config({"recipes": "r.yaml", "cluster": "site.yaml"}, inside_job=False))
+    assert capsys.readouterr().err.splitlines() == [
+        "notes on 1 of 2 configurations; `snakemake plan` shows which",
+        "  1 x 6 of 8 GPUs of n0 are idle, and held by the job",
+        "2 configurations, 4 points, 1 node a job, at most 16 GPU-hours in all",
+    ]

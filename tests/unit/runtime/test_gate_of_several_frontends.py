@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from servesweep.plan.plan import Plan
 from servesweep.plan.recipe_files import RecipeFile
 from servesweep.plan.sweep import read_recipe_file
 from servesweep.recipe.cluster import Cluster
@@ -66,15 +66,10 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int, list
 
     def make(public: int, ports: list[int]) -> Gate:
         known = plan.deployment
-        binding = known.binding.model_copy(
-            update={"addresses": dict.fromkeys(known.binding.addresses, "127.0.0.1")}
-        )
+        binding = replace(known.binding, addresses=dict.fromkeys(known.binding.addresses, "127.0.0.1"))
         several = tuple(Endpoint(node=f"n{at}", port=port) for at, port in enumerate(ports, 1))
-        deployment = known.model_copy(
-            update={"frontends": several, "public_port": public, "binding": binding}
-        )
-        update = {"deployment": deployment, "public": Endpoint(node="n0", port=public)}
-        changed: Plan = plan.model_copy(update=update)
+        deployment = replace(known, frontends=several, public_port=public, binding=binding)
+        changed = replace(plan, deployment=deployment, public=Endpoint(node="n0", port=public))
         return Gate(changed, tmp_path, {}, lambda line: None)
 
     return make

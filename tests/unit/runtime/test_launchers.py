@@ -12,6 +12,7 @@ import pytest
 
 from servesweep.runtime.allocation import Allocation, Host
 from servesweep.runtime.launchers import Launch, LaunchError, launcher_of
+from servesweep.runtime.launchers.whole import SHELL
 from servesweep.runtime.processes import MARK, marked
 
 ARGV = ("python3", "-m", "server", "--name", "two words")
@@ -49,6 +50,14 @@ def test_slurm_starts_one_overlapping_step_on_the_host() -> None:
         "--export=ALL", "--output=/r/agg.out", "--open-mode=append", "--mpi=pmix", "--oversubscribe",
         "env", "CUDA_VISIBLE_DEVICES=2,3", "TEXT=a=b c", "python3", "-m", "server", "--name", "two words",
     ]  # fmt: skip
+
+
+def test_a_process_of_the_deployment_takes_all_along_that_it_has_started() -> None:
+    words = launcher_of(allocation("slurm", "42")).words(Launch("agg_0", ("n0",), ARGV, ENV, whole=True))
+    at = words.index("--export=ALL") + 1
+    assert words[at:] == ["sh", "-c", SHELL, "agg_0", "env", *(f"{k}={v}" for k, v in ENV.items()), *ARGV]
+    local = launcher_of(allocation("local")).words(Launch("agg_0", ("n0",), ARGV, whole=True))
+    assert local == ["env", *ARGV]
 
 
 def test_without_a_log_the_step_s_output_is_inherited() -> None:

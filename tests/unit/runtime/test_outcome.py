@@ -25,6 +25,19 @@ def test_earlier_logs_get_the_next_number(tmp_path: Path) -> None:
     assert list(files.logs.iterdir()) == []
 
 
+def test_the_story_of_an_attempt_stays_with_its_logs(tmp_path: Path) -> None:
+    files = RunFiles(tmp_path)
+    story = tmp_path / "run.log"
+    for attempt in ("first", "second"):
+        with story.open("a", buffering=1) as log:
+            log.write(f"{attempt} begins\n")
+            clear_earlier_attempt(files, PLAN)
+            log.write(f"{attempt} ends\n")
+        story.unlink()  # as Snakemake does before it starts a job
+    assert (tmp_path / "logs.1/run.log").read_text() == "first begins\nfirst ends\n"
+    assert (files.logs / "run.log").read_text() == "second begins\nsecond ends\n"
+
+
 def test_earlier_verdicts_are_forgotten_and_finished_points_stay(tmp_path: Path) -> None:
     files = RunFiles(tmp_path)
     files.point("c1").mkdir(parents=True)

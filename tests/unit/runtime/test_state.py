@@ -24,7 +24,7 @@ def step(name: str, shell: str) -> Step:
         "critical": False,
         "log": f"{name}.out",
     }
-    return Step.model_validate(fields)
+    return Step(**fields)
 
 
 async def written(path: Path, condition: Any) -> dict[str, Any]:

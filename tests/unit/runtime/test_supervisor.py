@@ -10,8 +10,9 @@ import pytest
 
 from servesweep.plan.plan import Step
 from servesweep.runtime.allocation import Allocation, find_allocation
+from servesweep.runtime.failure import Failure, tail
 from servesweep.runtime.launchers import launcher_of
-from servesweep.runtime.supervisor import Failure, StartError, Supervisor, tail
+from servesweep.runtime.supervisor import StartError, Supervisor
 from servesweep.topology.deployment import Command, Probe
 
 
@@ -28,7 +29,7 @@ def step(shell: str, **changes: Any) -> Step:
         "command": Command(argv=("bash", "-c", shell)),
         "log": "{host}_agg_w0.out",
     }
-    return Step.model_validate(fields | changes)
+    return Step(**(fields | changes))
 
 
 async def first_failure(allocation: Allocation, logs: Path, *steps: Step) -> tuple[Failure, Supervisor]:

@@ -13,7 +13,8 @@ import pytest
 
 from servesweep.plan.plan import Step
 from servesweep.runtime.allocation import find_allocation
-from servesweep.runtime.health_gate import FATAL_MARKERS, fatal_line
+from servesweep.runtime.fatal_lines import FatalLines
+from servesweep.runtime.health_gate import FATAL_MARKERS
 from servesweep.runtime.launchers import launcher_of
 from servesweep.runtime.services import NotReadyError, wait_for_service
 from servesweep.runtime.story import Story
@@ -153,15 +154,14 @@ def test_one_that_has_said_it_before_it_ended_was_ready(tmp_path: Path) -> None:
 def test_the_first_fatal_line_is_found(tmp_path: Path) -> None:
     log = tmp_path / "agg.out"
     log.write_bytes(b"loading\xff\n  RuntimeError: CUDA out of memory. Tried\nNCCL error\n")
-    assert fatal_line(log, FATAL_MARKERS) == "RuntimeError: CUDA out of memory. Tried"
-    assert fatal_line(log, ("no such thing",)) is None
-    assert fatal_line(tmp_path / "none", FATAL_MARKERS) is None
+    assert FatalLines(FATAL_MARKERS).first(log) == "RuntimeError: CUDA out of memory. Tried"
+    assert FatalLines(["no such thing"]).first(log) is None
 
 
 def test_an_own_pattern_counts_alone(tmp_path: Path) -> None:
     log = tmp_path / "agg.out"
     log.write_text("CUDA out of memory\nlicence expired\n")
-    assert fatal_line(log, ("licence (expired|missing)",)) == "licence expired"
+    assert FatalLines(["licence (expired|missing)"]).first(log) == "licence expired"
 
 
 def test_a_closed_terminal_does_not_stop_the_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,19 @@ from typing import Literal
 
 from pydantic import Field
 
+from servesweep.runtime.sharing import windows_of
 from servesweep.topology.deployment import Binding, Value
+from servesweep.topology.ports import PortError
 
 PROXY_VARIABLES = {"http_proxy", "https_proxy", "all_proxy"}
+# What `scontrol show job` (22.05) shows at the moment at which it ends a job; the first sign counts.
+ENDS = {
+    r"\sJobState=NODE_FAIL\b|\sReason=NodeDown\b": "a node of job {job} has failed",
+    r"\sJobState=PREEMPTED\b|\sPreemptTime=(?!None\b|Unknown\b)\S": "job {job} was preempted",
+    # The start of what goes back lies in the future; of a job that is cancelled here it does not.
+    r"\sJobState=(?:COMPLETING|PENDING|REQUEUED)\b.*\sRunTime=00:00:00": "job {job} goes back into the queue",
+    r"\sJobState=(?:CANCELLED|COMPLETING)\b": "job {job} was cancelled",
+}
 
 
 class AllocationError(Exception):
@@ -29,6 +39,10 @@ class Host(Value):
     address: str = Field(description="Address by which the other nodes reach it.")
     het_group: int | None = Field(
         default=None, description="Component of a heterogeneous job that it belongs to; None in another job."
+    )
+    window: int | None = Field(
+        default=None,
+        description="Window of ports that the job has on it; None: nobody else has any there.",
     )
 
 
@@ -65,6 +79,7 @@ class Allocation(Value):
             logs=str(logs),
             job=self.job_id or str(self.supervisor_pid),
             scratch=scratch,
+            windows={h.name: h.window for h in self.hosts if h.window is not None},
         )
 
     def past_the_proxy(self) -> dict[str, str]:
@@ -128,8 +143,8 @@ def stopped_by(name: str, launcher: Literal["local", "slurm"]) -> str:
     if re.search(r"\sReason=TimeLimit\b", shown):
         limit = re.search(r"\sTimeLimit=(\S+)", shown)
         return f"{told}: the time limit of job {job}, {limit.group(1) if limit else 'which it had'}, is over"
-    ends = re.search(r"\sJobState=(?:CANCELLED|COMPLETING|PREEMPTED|NODE_FAIL)", shown)
-    return f"{told}: job {job} was cancelled" if ends else told
+    what = next((what for sign, what in ENDS.items() if re.search(sign, shown)), None)
+    return f"{told}: {what.format(job=job)}" if what else told
 
 
 def _local_hosts(nodes: list[str]) -> list[Host]:
@@ -141,17 +156,30 @@ def _slurm_hosts(nodes: list[str]) -> list[Host]:
     if job is None:
         raise AllocationError("the launcher is slurm, but this is not a Slurm job: SLURM_JOB_ID is not set")
     # The executor's job step strips SLURM_* from the environment, all but the job's id: ask Slurm.
-    found = [pair for line in _scontrol("show", "job", job, "-o").splitlines() for pair in _component(line)]
+    lines = _scontrol("show", "job", "--detail", job, "-o")
+    found = [pair for line in lines.splitlines() for pair in _component(line)]
     if not found:
         raise AllocationError(f"Slurm does not tell the nodes of job {job}")
     if len(found) < len(nodes):
         raise AllocationError(f"job {job} has {len(found)} nodes, and the plan needs {len(nodes)}")
     found = found[: len(nodes)]
     addresses = _addresses([name for name, _ in found])
+    windows = _windows(lines)
     return [
-        Host(name=node, host=name, address=address, het_group=group)
+        Host(name=node, host=name, address=address, het_group=group, window=windows.get(name))
         for node, (name, group), address in zip(nodes, found, addresses, strict=True)
     ]
+
+
+def _windows(lines: str) -> dict[str, int]:
+    try:
+        return windows_of(
+            lines,
+            lambda hosts: _scontrol("show", "hostnames", hosts).split(),
+            lambda host: _scontrol("show", "node", host, "-o"),
+        )
+    except PortError as error:
+        raise AllocationError(str(error)) from None
 
 
 def _component(line: str) -> list[tuple[str, int | None]]:

@@ -7,14 +7,17 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from servesweep.evidence.files import RunFiles, keep_plan, sentence, write_atomically
 from servesweep.evidence.points import open_points, read_json
 from servesweep.plan.plan import Plan, plan_text
+from servesweep.plan.plan_command import note_lines
+from servesweep.plan.plan_page import summary_line
 from servesweep.plan.preflight import preflight
+from servesweep.plan.secrets import sources
 from servesweep.plan.table import RESULTS, SweepTable, validate_recipe, write_sweep_list
 from servesweep.recipe.problems import Problem, RecipeError
 from servesweep.runtime.processes import start_time
@@ -30,10 +33,14 @@ def open_table(
 ) -> SweepTable:
     """The table of the sweep; on a user's mistake its sentences on stderr and exit code 1."""
     try:
+        if not inside_job:
+            _refuse_repeated(sys.argv)
         table = SweepTable.from_config(config, inside_job)
         table.limit_gpus(gpu_quota)
         if dry_run and not inside_job:
             refuse_what_cannot_run(table)
+            # Behind Snakemake's own lines, of which there are several for each job.
+            atexit.register(tell, table)
     except RecipeError as error:
         _exit(error)
     if not inside_job and not dry_run:
@@ -48,7 +55,7 @@ def refuse_what_cannot_run(table: SweepTable) -> None:
     Raises:
         RecipeError: with every problem of the recipes whose configurations are not all finished.
     """
-    refused = {p.recipe for p in table.plans.values() if preflight(p) and not is_finished(p)}
+    refused = {table.source(p) for p in table.plans.values() if preflight(p) and not is_finished(p)}
     problems: list[Problem] = []
     for path in sorted(refused):
         try:
@@ -57,6 +64,33 @@ def refuse_what_cannot_run(table: SweepTable) -> None:
             problems += error.problems
     if problems:
         raise RecipeError(dict.fromkeys(problems))
+
+
+def _refuse_repeated(words: Sequence[str]) -> None:
+    """Refuse `--config set=… set=…`, of which Snakemake keeps the last one without a word.
+
+    Raises:
+        RecipeError: naming the key.
+    """
+    seen: set[str] = set()
+    of_config = False
+    for word in words:
+        of_config = word in ("--config", "-C") or (of_config and not word.startswith("-"))
+        key, equals, _ = word.removeprefix("--config=").partition("=")
+        if not equals or not (of_config or word.startswith("--config=")):
+            continue
+        if key in seen:
+            remedy = "set='a.b=1 c.d=2'" if key == "set" else f"{key}='A B'"
+            message = f"--config gives {key} twice, and Snakemake keeps the last alone: write {remedy}"
+            raise RecipeError([Problem("--config", None, key, message)])
+        seen.add(key)
+
+
+def tell(table: SweepTable) -> None:
+    """Say on stderr what a reader should know of the sweep, and what it asks for, in few lines."""
+    plans = list(table.plans.values())
+    for line in [*note_lines(plans), summary_line(plans)]:
+        print(line, file=sys.stderr)
 
 
 def _exit(error: RecipeError) -> NoReturn:
@@ -90,6 +124,9 @@ def begin(table: SweepTable, locks: Mapping[Path, str], targets: Collection[str]
         if set(targets) != {"report"}:
             refuse_what_cannot_run(table)
         _begin(table, locks)
+        # Those print the plans themselves, or what came of them.
+        if not set(targets) & {"plan", "report"}:
+            tell(table)
     except RecipeError as error:
         _exit(error)
     except OSError as error:
@@ -104,7 +141,9 @@ def _begin(table: SweepTable, locks: Mapping[Path, str]) -> None:
         # Validation runs once a recipe: whoever removes results/<configuration> still has a valid record.
         path = RunFiles(RESULTS / configuration).plan
         if read_json(path).get("digest") != plan.digest:
-            keep_plan(RunFiles(RESULTS / configuration), plan_text(plan), plan.recipe)
+            source = table.source(plan)
+            found = sources(plan, source, table.cluster_file)
+            keep_plan(RunFiles(RESULTS / configuration), plan_text(plan), source, found)
     write_atomically(RESULTS / "sweep.json", write_sweep_list(table))
 
 

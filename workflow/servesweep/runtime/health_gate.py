@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ import aiohttp
 
 from servesweep.frontends import FRONTENDS
 from servesweep.plan.plan import Plan, Step
+from servesweep.runtime.fatal_lines import FatalLines
 from servesweep.runtime.probing import answers
 from servesweep.runtime.processes import foreign_listener
 from servesweep.runtime.state import tell_ready
@@ -37,7 +37,21 @@ Probing = Callable[[aiohttp.ClientSession], Awaitable[dict[str, Any] | None]]
 
 
 class UnhealthyError(Exception):
-    """The gate stays shut; its text is one sentence."""
+    """The gate stays shut; its text is one sentence.
+
+    `step` is the process that it is about, `node` its host, `log` its log within the configuration.
+    """
+
+    def __init__(
+        self, message: str, step: str | None = None, node: str | None = None, log: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.step, self.node, self.log = step, node, log
+
+    def record(self) -> dict[str, Any]:
+        """What unhealthy.json says."""
+        told = {"step": self.step, "node": self.node, "log": self.log}
+        return {"schema": 1, "message": str(self), **{key: value for key, value in told.items() if value}}
 
 
 @dataclass
@@ -51,6 +65,12 @@ class Gate:
     ready: set[str] = field(default_factory=set)
     waiting_for: str = "workers"
     wrong_model: int = 0
+    missing: tuple[Step, ...] = ()
+
+    def __post_init__(self) -> None:
+        check = self.plan.resolved.health_check
+        markers = FATAL_MARKERS if check.fatal_log_markers else ()
+        self._fatal = FatalLines((*markers, *check.extra_fatal_log_patterns))
 
     async def open(self) -> dict[str, Any]:
         """Poll until all is well and return the verdict for health.json.
@@ -79,9 +99,8 @@ class Gate:
                 if verdict is not None:
                     return {**verdict, "waited_s": round(time.monotonic() - began, 3)}
                 if time.monotonic() - began + interval > patience.timeout_seconds:
-                    raise UnhealthyError(
-                        f"not healthy after {patience.timeout_seconds:g} s: {self.waiting_for}"
-                    )
+                    told = f"not healthy after {patience.timeout_seconds:g} s: {self.waiting_for}"
+                    raise self._unhealthy(told, *self.missing[:1])
                 await asyncio.sleep(interval)
                 interval = min(interval * 1.5, patience.interval_seconds)
 
@@ -91,21 +110,32 @@ class Gate:
 
     async def _probe_workers(self, session: aiohttp.ClientSession) -> dict[str, Any] | None:
         workers = [step for step in self.plan.steps if step.kind == "worker" and step.probe]
-        open_steps = [step for step in workers if step.name not in self.ready]
-        found = await asyncio.gather(*(self._ready(session, step) for step in open_steps))
-        for step, is_ready in zip(open_steps, found, strict=True):
-            if is_ready:
-                self.ready.add(step.name)
-                self.say(f"{step.name} is ready ({len(self.ready)}/{len(workers)})")
-        if any(found):
-            tell_ready(self.logs, self.ready)
-        missing = [step.name for step in workers if step.name not in self.ready]
-        if missing:
-            self.waiting_for = (
-                f"{len(self.ready)} of {len(workers)} workers ready, missing {', '.join(missing)}"
-            )
+        asked = [step for step in workers if step.name not in self.ready]
+        await self._ask(session, asked, len(workers))
+        early = [step for step in workers if step not in asked]
+        if len(self.ready) == len(workers) and asked and early:
+            # Who was ready long before the last one may be gone by now.
+            await self._ask(session, early, len(workers))
+        self.missing = tuple(step for step in workers if step.name not in self.ready)
+        if self.missing:
+            names = ", ".join(step.name for step in self.missing)
+            self.waiting_for = f"{len(self.ready)} of {len(workers)} workers ready, missing {names}"
             return None
         return {"workers": sorted(self.ready)}
+
+    async def _ask(self, session: aiohttp.ClientSession, steps: list[Step], of: int) -> None:
+        """Note who of them is ready, and who is so no more."""
+        before = set(self.ready)
+        found = await asyncio.gather(*(self._ready(session, step) for step in steps))
+        for step, is_ready in zip(steps, found, strict=True):
+            if is_ready and step.name not in self.ready:
+                self.ready.add(step.name)
+                self.say(f"{step.name} is ready ({len(self.ready)}/{of})")
+            elif not is_ready and step.name in self.ready:
+                self.ready.discard(step.name)
+                self.say(f"{step.name} is not ready any more ({len(self.ready)}/{of})")
+        if self.ready != before:
+            tell_ready(self.logs, self.ready)
 
     async def _ready(self, session: aiohttp.ClientSession, step: Step) -> bool:
         assert step.probe is not None
@@ -113,9 +143,8 @@ class Gate:
             return False
         # An engine binds its port minutes after its start: somebody else's server may have been quicker.
         if self._is_here(step) and foreign_listener(step.probe.port, self.logs.parent):
-            raise UnhealthyError(
-                f"port {step.probe.port} of {step.name} is held by a process that is not its own"
-            )
+            told = f"port {step.probe.port} of {step.name} is held by a process that is not its own"
+            raise self._unhealthy(told, step)
         return True
 
     def _is_here(self, step: Step) -> bool:
@@ -182,23 +211,22 @@ class Gate:
         return f"http://{self.plan.deployment.address(self.plan.public.node)}:{self.plan.public.port}{path}"
 
     def _look_for_fatal_lines(self) -> None:
-        check = self.plan.resolved.health_check
-        patterns = (*(FATAL_MARKERS if check.fatal_log_markers else ()), *check.extra_fatal_log_patterns)
-        for step in self.plan.steps if patterns else ():
-            if step.kind == "worker":
-                line = fatal_line(self.logs / step.log.format(host=self.hosts[step.node]), patterns)
+        roles = self.plan.resolved.roles
+        # Whoever exits after such a line is started again: its next life has a log of its own.
+        again = {mode for mode, role in roles.items() if role.restart.policy != "never"} if roles else ()
+        for step in self.plan.steps:
+            if step.kind == "worker" and step.mode not in again:
+                line = self._fatal.first(self.logs / step.log.format(host=self.hosts[step.node]))
                 if line:
-                    raise UnhealthyError(f"{step.name} printed a fatal line: {line}")
+                    raise self._unhealthy(f"{step.name} printed a fatal line: {line}", step)
 
-
-def fatal_line(log: Path, patterns: tuple[str, ...]) -> str | None:
-    """The first line of a log that matches one of the patterns."""
-    wanted = re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
-    try:
-        with log.open(errors="replace") as lines:
-            return next((line.strip()[:300] for line in lines if wanted.search(line)), None)
-    except OSError:
-        return None
+    def _unhealthy(self, message: str, step: Step | None = None) -> UnhealthyError:
+        """With the evidence about the process that it is about."""
+        if step is None or step.node not in self.hosts:
+            return UnhealthyError(message)
+        host = self.hosts[step.node]
+        log = f"{self.logs.name}/{step.log.format(host=host)}"
+        return UnhealthyError(message, step.name, host, log)
 
 
 def verdict_record(plan: Plan, verdict: dict[str, Any]) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from servesweep.evidence.files import RunFiles
 from servesweep.plan.plan import Plan
+from servesweep.runtime.failure import Failure, tail
 from servesweep.runtime.launchers import Launch, Launcher
 from servesweep.runtime.services import NotReadyError
 from servesweep.runtime.spawning import spawn
-from servesweep.runtime.supervisor import Failure, tail
 
 
 class Hosts:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from servesweep.benchmarks import BENCHMARKS, BenchmarkContext, Load
+from servesweep.benchmarks import BENCHMARKS, BenchmarkContext
+from servesweep.benchmarks.post_eval import POINT as POST_EVAL
+from servesweep.benchmarks.post_eval import post_eval_command
 from servesweep.evidence.files import RunFiles, write_atomically
 from servesweep.plan.plan import Plan, PlannedPoint
 from servesweep.runtime.allocation import Allocation
 from servesweep.runtime.launchers import Launch, launcher_of
 from servesweep.runtime.launchers.launcher import base_environment
+from servesweep.runtime.secrets import hand_over, opened
+from servesweep.topology.deployment import Command
 
 
 class NoSuchPointError(Exception):
@@ -21,12 +25,13 @@ def client_words(files: RunFiles, plan: Plan, allocation: Allocation, point: str
     """Write the client's input files and return the words that start it.
 
     Raises:
+        MissingSecretError: for a secret that has no value any more.
         NoSuchPointError: for a point that is not in the plan.
     """
-    benchmark = BENCHMARKS[plan.resolved.benchmark.type]
-    options = benchmark.Options.model_validate(plan.resolved.benchmark.options)
-    planned, load = _point(plan, benchmark.loads(options), point)
-    command = benchmark.command(load, options, _context(files, plan, planned, Path(allocation.project)))
+    plan, values = opened(files, plan, Path(allocation.project))
+    hand_over(values)
+    planned = _point(plan, point)
+    command = _command(plan, _context(files, plan, planned, Path(allocation.project)), point)
     for path, text in command.files.items():
         write_atomically(Path(path), text)
     files.result(point).parent.mkdir(parents=True, exist_ok=True)
@@ -46,10 +51,19 @@ def become_client(words: list[str], project: Path) -> None:
     os.execvpe(words[0], words, base_environment())
 
 
-def _point(plan: Plan, loads: list[Load], point: str) -> tuple[PlannedPoint, Load]:
+def _command(plan: Plan, context: BenchmarkContext, point: str) -> Command:
+    if point == POST_EVAL and plan.resolved.post_eval is not None:
+        return post_eval_command(plan.resolved.post_eval, context)
+    benchmark = BENCHMARKS[plan.resolved.benchmark.type]
+    options = benchmark.Options.model_validate(plan.resolved.benchmark.options)
+    load = next(load for load in benchmark.loads(options) if load.id == point)
+    return benchmark.command(load, options, context)
+
+
+def _point(plan: Plan, point: str) -> PlannedPoint:
     for planned in plan.points:
         if planned.id == point:
-            return planned, next(load for load in loads if load.id == point)
+            return planned
     raise NoSuchPointError(
         f"{plan.configuration} has no point {point}; it has {', '.join(p.id for p in plan.points)}"
     )

@@ -14,6 +14,7 @@ from servesweep.runtime.spawning import spawn
 
 ALLOCATION_WORKFLOW = Path(__file__).parents[2] / "allocation" / "Snakefile"
 TERM_GRACE_SECONDS = 5.0
+LATENCY_SECONDS = "30"
 
 
 def nested_words(files: RunFiles, points: list[str]) -> list[str]:
@@ -25,7 +26,10 @@ def nested_words(files: RunFiles, points: list[str]) -> list[str]:
     words = [sys.executable, "-m", "snakemake", "--snakefile", str(ALLOCATION_WORKFLOW)]
     words += ["--directory", str(files.root), "--executor", "local", "--cores", "1"]
     words += ["--workflow-profile", "none", "--nolock", "--keep-going", "--rerun-incomplete"]
-    words += ["--rerun-triggers", "mtime", "--"]
+    # A result appears whole or not at all, and a point that fails here may have one from a later run.
+    words += ["--keep-incomplete"]
+    # The client may work on another node, whose files are seen late.
+    words += ["--rerun-triggers", "mtime", "--latency-wait", LATENCY_SECONDS, "--"]
     return [*words, "health.json", *(f"points/{point}/result.json" for point in points)]
 
 

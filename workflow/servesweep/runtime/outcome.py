@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from servesweep.evidence.files import RunFiles, sentence, write_atomically
 from servesweep.evidence.points import gate_is_open, open_points, read_json, why_open
 from servesweep.plan.plan import Plan
-from servesweep.runtime.supervisor import Failure, tail
+from servesweep.runtime.failure import Failure, tail
 
 
 def clear_earlier_attempt(files: RunFiles, plan: Plan) -> None:
@@ -25,19 +27,15 @@ def clear_earlier_attempt(files: RunFiles, plan: Plan) -> None:
         numbers = [path.suffix[1:] for path in files.root.glob("logs.*")]
         files.logs.rename(files.root / f"logs.{1 + max((int(n) for n in numbers if n.isdigit()), default=0)}")
     files.logs.mkdir(parents=True, exist_ok=True)
+    # Snakemake removes run.log before the next attempt, and a second start of this job before it begins.
+    with contextlib.suppress(OSError):
+        (files.logs / "run.log").hardlink_to(files.root / "run.log")
 
 
 def verdict(files: RunFiles, plan: Plan) -> Failure | None:
     """Judge by the files that the gate and the points have left; None when all is there."""
     if not gate_is_open(files):
-        why = read_json(files.unhealthy).get("message")
-        log = "logs/health_gate.log" if why else "logs/allocation.log"
-        return Failure(
-            stage="health_gate",
-            message=str(why or "the health gate ended without a verdict"),
-            log=log,
-            tail=tail(files.root / log),
-        )
+        return gate_failure(files, "health_gate", read_json(files.unhealthy))
     missing = open_points(files, plan)
     if not missing:
         return None
@@ -46,6 +44,19 @@ def verdict(files: RunFiles, plan: Plan) -> Failure | None:
     return Failure(
         stage="benchmark",
         message=f"{len(missing)} of {len(plan.points)} points not valid: {told}",
+        log=log,
+        tail=tail(files.root / log),
+    )
+
+
+def gate_failure(files: RunFiles, stage: str, why: Mapping[str, Any]) -> Failure:
+    """The failure that the gate tells in unhealthy.json, with the log of the process that it is about."""
+    log = why.get("log") or ("logs/health_gate.log" if why else "logs/allocation.log")
+    return Failure(
+        stage=stage,
+        message=str(why.get("message") or "the health gate ended without a verdict"),
+        step=why.get("step"),
+        node=why.get("node"),
         log=log,
         tail=tail(files.root / log),
     )

@@ -14,23 +14,45 @@ from typing import Any, Literal
 
 from servesweep.evidence.files import RunFiles, sentence, write_atomically
 from servesweep.evidence.fingerprint import with_fingerprints
-from servesweep.evidence.lockfile import LOCKFILE, write_lockfile
+from servesweep.evidence.lockfile import write_lockfile
 from servesweep.evidence.points import gate_is_open, open_points, read_json, set_aside_stale
+from servesweep.evidence.restarts import note_restarts
 from servesweep.plan.plan import Plan, plan_text, read_plan
 from servesweep.plan.preflight import preflight
 from servesweep.plan.render import rebind
-from servesweep.runtime.allocation import AllocationError, comment_job, find_allocation, stopped_by
+from servesweep.recipe.problems import RecipeError
+from servesweep.runtime.allocation import (
+    Allocation,
+    AllocationError,
+    comment_job,
+    find_allocation,
+    stopped_by,
+)
+from servesweep.runtime.blot import Blot
 from servesweep.runtime.cpu_signals import record_resources
+from servesweep.runtime.failure import Failure
+from servesweep.runtime.fence import until_replaced
 from servesweep.runtime.health_gate import UnhealthyError
 from servesweep.runtime.hosts import Hosts
 from servesweep.runtime.launchers import launcher_of
-from servesweep.runtime.outcome import clear_earlier_attempt, verdict, write_failure, write_record
+from servesweep.runtime.outcome import (
+    clear_earlier_attempt,
+    gate_failure,
+    verdict,
+    write_failure,
+    write_record,
+)
 from servesweep.runtime.processes import MARK
+from servesweep.runtime.restarting import Restarting
+from servesweep.runtime.secrets import MissingSecretError, hand_over, opened
 from servesweep.runtime.services import NotReadyError
+from servesweep.runtime.sharing import told
 from servesweep.runtime.stages import Stages
 from servesweep.runtime.state import tell_state
-from servesweep.runtime.supervisor import Failure, StartError, Supervisor
+from servesweep.runtime.supervisor import StartError, Supervisor
 from servesweep.runtime.takeover import SupersededError, take_over
+from servesweep.runtime.time_limit import margin_for, near_the_limit, out_of_time
+from servesweep.topology.ports import PortError
 
 # A client sees that its worker is gone a moment before the supervisor does, and the worker failed first.
 SETTLE_SECONDS = 1.0
@@ -47,6 +69,9 @@ def run_configuration(root: Path, launcher: Literal["local", "slurm"], say: Say)
     """
     files = RunFiles(root.resolve())
     plan = read_plan(files.plan)
+    # An attempt that was killed may not have told what its points were measured across.
+    with contextlib.suppress(OSError):
+        note_restarts(files, plan)
     if plan.points and not open_points(files, plan):
         say("every point is already measured: nothing to start")
         try:
@@ -66,24 +91,32 @@ class _Run:
         self.supervisor: Supervisor | None = None
         self.hosts: Hosts | None = None
         self.stages: Stages | None = None
+        self.restarting: Restarting | None = None
         self.superseded = False
+        # What may be written down; the plan that processes are started by may not.
+        self.planned = plan
+        self.blot = Blot.of(())
         # Every process that is started from here on can be told from any other, also when we are gone.
         os.environ[MARK] = str(files.root)
 
     async def go(self) -> int:
         """Work, then end every process, then say what came of it."""
         self.failed: asyncio.Future[Failure] = asyncio.get_running_loop().create_future()
-        telling = asyncio.create_task(tell_state(self.files.logs, lambda: self.supervisor))
+        telling = asyncio.create_task(tell_state(self.files.logs, self._told))
         with self._signals():
             try:
                 failure = await self._first_failure()
             finally:
                 if self.supervisor is not None:
                     self.supervisor.stage = "teardown"
+                    if self.restarting is not None:
+                        await self.restarting.stop()
                     await self.supervisor.stop()
                     if self.hosts is not None:
                         await self.hosts.leave()
                     shutil.rmtree(self.plan.deployment.binding.scratch, ignore_errors=True)
+                if not self.superseded:
+                    self._blot_files()
                 telling.cancel()
             return self._conclude(failure)
 
@@ -96,10 +129,16 @@ class _Run:
             await asyncio.wait([self.failed], timeout=SETTLE_SECONDS)
         failure = self.failed.result() if self.failed.done() else work.result()
         if failure is not None and not self.superseded:
+            tail = tuple(map(self.blot, failure.tail))
+            failure = failure.model_copy(update={"message": self.blot(failure.message), "tail": tail})
             if failure.stage == "health_gate" and gate_is_open(self.files):
                 failure = failure.model_copy(update={"stage": "benchmark"})
             # At once: whoever stops us may not wait for the end of everything else.
             write_failure(self.files, self.plan, failure, self.say)
+            self._lock()
+        if self.restarting is not None:
+            # Before the client ends, which may take a while: nothing is started for a run that is over.
+            await self.restarting.stop()
         work.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await work
@@ -112,6 +151,7 @@ class _Run:
             supervisor.stage = "hosts"
             self.hosts = Hosts(self.plan, self.files, supervisor.launcher, self.say)
             await self.hosts.prepare()
+            self.restarting = Restarting(supervisor, self.plan)
             self.stages = stages = Stages(self.files, self.plan, supervisor, self.say)
             await stages.deploy()
             await stages.measure()
@@ -120,7 +160,7 @@ class _Run:
             self.superseded = True
             self.say(str(error))
             return Failure(stage=self._stage(), message=str(error))
-        except AllocationError as error:
+        except (AllocationError, MissingSecretError) as error:
             return Failure(stage=self._stage(), message=str(error))
         except StartError as error:
             return Failure(
@@ -132,7 +172,7 @@ class _Run:
         except NotReadyError as error:
             return error.failure
         except UnhealthyError as error:
-            return Failure(stage=self._stage(), message=str(error))
+            return gate_failure(self.files, self._stage(), error.record())
         except OSError as error:
             return Failure(stage=self._stage(), message=sentence(error))
         except Exception as error:
@@ -151,32 +191,85 @@ class _Run:
         clear_earlier_attempt(files, self.plan)
         for point in set_aside_stale(files, self.plan):
             self.say(f"the earlier result of {point} does not count any more: it is measured again")
-        self.plan = rebind(self.plan, allocation.binding(files.logs))
+        self.plan = self.planned = self._bound(allocation)
         write_atomically(files.allocation, allocation.model_dump_json(indent=1) + "\n")
+        self.fence = asyncio.create_task(self._end_when_replaced(allocation))
+        self.clock = asyncio.create_task(self._end_before_the_limit(allocation))
         write_atomically(files.deployment, plan_text(self.plan))
         record_resources(files.logs, self.plan, allocation, self.say)
-        # The lockfile proper is a workflow output: while the run goes on, it lies beside the logs.
-        write_lockfile(files.root, self.plan, files.logs / LOCKFILE)
-        # deployment.json keeps the engines' own words.
-        self.plan = with_fingerprints(self.plan, files.logs)
+        write_lockfile(files.root, self.plan)
+        # deployment.json keeps the engines' own words, and no file has a secret in it.
+        self.plan = with_fingerprints(self._with_secrets(Path(allocation.project)), files.logs)
         scratch = Path(self.plan.deployment.binding.scratch)
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)
         return Supervisor(launcher_of(allocation), files.logs, self.say, self.failed)
 
+    def _with_secrets(self, project: Path) -> Plan:
+        """The plan that processes are started by."""
+        plan, values = opened(self.files, self.plan, project)
+        hand_over(values)
+        self.blot, say = Blot.of(values), self.say
+        self.say = lambda line: say(self.blot(line))
+        return plan
+
+    def _blot_files(self) -> None:
+        with contextlib.suppress(OSError):
+            self.blot.files(self.files.root)
+
+    def _lock(self) -> None:
+        """What is known so far, in case that nobody is there any more to write it in the end."""
+        with contextlib.suppress(OSError):
+            write_lockfile(self.files.root, self.planned)
+
+    def _bound(self, allocation: Allocation) -> Plan:
+        """The plan for the allocation's hosts, with the ports that are ours there."""
+        try:
+            bound = rebind(self.plan, allocation.binding(self.files.logs))
+        except (PortError, RecipeError) as error:
+            raise AllocationError(str(error)) from None
+        binding = bound.deployment.binding
+        for line in told(binding.windows, binding.host):
+            self.say(line)
+        return bound
+
     def _conclude(self, failure: Failure | None) -> int:
         try:
+            if not self.superseded:
+                note_restarts(self.files, self.planned)
+                write_lockfile(self.files.root, self.planned)
             if failure is None:
                 write_record(self.files, self.plan, read_json(self.files.allocation))
                 self.say("every point is valid")
-            elif not self.superseded:
-                write_lockfile(self.files.root, self.plan)
         except OSError as error:
             self.say(sentence(error))
             return 1
         if failure is None:
             return 0
         return self.stages.exit_code if self.stages else 1
+
+    async def _end_when_replaced(self, mine: Allocation) -> None:
+        message = await until_replaced(self.files, mine)
+        # What is told from here on belongs to the other run.
+        self.superseded = True
+        self.say(message)
+        if not self.failed.done():
+            self.failed.set_result(Failure(stage=self._stage(), message=message))
+
+    async def _end_before_the_limit(self, mine: Allocation) -> None:
+        if mine.job_id is None:
+            return
+        margin = margin_for(self.plan.resolved.host_setup)
+        limit = await near_the_limit(mine.job_id, margin)
+        if not self.failed.done():
+            message = out_of_time(mine.job_id, limit, margin, self._undone())
+            self.failed.set_result(Failure(stage=self._stage(), message=message))
+
+    def _undone(self) -> list[str]:
+        return [point.id for point in open_points(self.files, self.plan)]
+
+    def _told(self) -> Supervisor | None:
+        return None if self.superseded else self.supervisor
 
     def _stage(self) -> str:
         return self.supervisor.stage if self.supervisor else "allocation"

@@ -11,8 +11,9 @@ import aiohttp
 from servesweep.evidence.files import write_atomically
 from servesweep.plan.plan import Plan
 from servesweep.recipe.services import Start
+from servesweep.runtime.failure import Failure, exit_code
 from servesweep.runtime.readiness import Waited
-from servesweep.runtime.supervisor import Failure, Running, Supervisor, exit_code
+from servesweep.runtime.supervisor import Running, Supervisor
 from servesweep.topology.deployment import ended_file
 
 FIRST_INTERVAL_SECONDS = 0.1

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 from servesweep.evidence.files import RunFiles
+from servesweep.evidence.lockfile import identity_lines
 from servesweep.evidence.points import gate_is_open, open_points, read_json
+from servesweep.evidence.restarts import note_restarts
 from servesweep.plan.plan import Plan
 from servesweep.recipe.services import Start
 from servesweep.runtime.health_gate import Gate
@@ -93,9 +96,13 @@ class Stages:
             if not self._told_open:
                 self._told_open = True
                 self.say("the health gate is open")
+                for line in identity_lines(self.files, self.plan):
+                    self.say(line)
 
         progress = asyncio.create_task(tell_progress(self.files, self.plan, opened, self.say))
         try:
             await run_nested_workflow(self.files, points, self.files.logs / "allocation.log")
         finally:
             progress.cancel()
+            with contextlib.suppress(OSError):
+                note_restarts(self.files, self.plan)

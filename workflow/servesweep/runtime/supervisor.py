@@ -6,51 +6,30 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pydantic import Field
-
 from servesweep.plan.plan import Step
+from servesweep.runtime.failure import Failure, how_it_ended, signal_name, tail
 from servesweep.runtime.launchers import Launcher, LaunchError, launch_of
 from servesweep.runtime.probing import accepts
 from servesweep.runtime.spawning import spawn
-from servesweep.topology.deployment import Value
 
 TERM_GRACE_SECONDS = 10.0
 # Slurm kills everything 30 s after its own SIGTERM: those who end later have less time.
 LATER_GRACE_SECONDS = 6.0
-TAIL_LINES = 50
 
 
-class Failure(Value):
-    """What failed first, with the evidence that a reader needs."""
-
-    stage: str = Field(
-        description="allocation, hosts, services, workers, frontend, health_gate or benchmark."
-    )
-    message: str = Field(description="One sentence.")
-    step: str | None = Field(default=None, description="Process that failed.")
-    node: str | None = Field(default=None, description="Host on which it ran.")
-    exit_code: int | None = Field(default=None, description="Its exit code.")
-    signal: str | None = Field(default=None, description="Signal that ended it.")
-    log: str | None = Field(default=None, description="Its log, relative to the configuration's directory.")
-    tail: tuple[str, ...] = Field(default=(), description="The last lines of the log.")
-    at: str = Field(
-        default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"), description="UTC time."
-    )
-
-
-@dataclass
+@dataclass(eq=False)
 class Running:
-    """A started step."""
+    """A started step; `name` is that of the launch, another one in each of its lives."""
 
     step: Step
     host: str
     log: Path
     process: asyncio.subprocess.Process
+    name: str
     ended: asyncio.Task[int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,11 +52,15 @@ class Supervisor:
         self.stage = "allocation"
         self.running: list[Running] = []
         self.failed = failed or asyncio.get_running_loop().create_future()
+        # Asked first about every exit that nobody asked for: whether it is somebody else's matter.
+        self.takes_over: Callable[[Running, int], bool] = lambda running, code: False
         self._stopping = False
         self._watchers: set[asyncio.Task[None]] = set()
 
-    async def start(self, step: Step) -> Running:
+    async def start(self, step: Step, name: str | None = None) -> Running:
         """Start one step; its exit, unless asked for, is a failure when the step is critical.
+
+        A further life of it has a `name` of its own.
 
         Raises:
             StartError: where its program is missing, or its port is another process's.
@@ -91,7 +74,8 @@ class Supervisor:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             Path(path).write_text(text)
         try:
-            words = self.launcher.words(launch_of(step, log))
+            launch = launch_of(step, log)
+            words = self.launcher.words(replace(launch, name=name or launch.name))
         except LaunchError as error:
             raise StartError(step, host, str(error)) from None
         log.touch()  # a log that cannot be written is not the program's fault
@@ -99,12 +83,12 @@ class Supervisor:
             process = await spawn(words, log)
         except OSError as error:
             raise StartError(step, host, f"{words[0]}: {error.strerror}") from None
-        running = Running(step, host, log, process)
+        running = Running(step, host, log, process, name or step.name)
         self.running.append(running)
         watcher = asyncio.create_task(self._watch(running))
         self._watchers.add(watcher)
         watcher.add_done_callback(self._watchers.discard)
-        self.say(f"started {step.name} on {host}")
+        self.say(f"started {running.name} on {host}")
         return running
 
     async def _check_port(self, step: Step, host: str) -> None:
@@ -117,21 +101,26 @@ class Supervisor:
 
     async def _watch(self, running: Running) -> None:
         code = await running.ended
-        if self._stopping:
-            return
-        failure = self.failure_of(running, code)
+        if not self._stopping and not self.takes_over(running, code):
+            self.judge(running, code)
+
+    def judge(self, running: Running, code: int) -> None:
+        """An exit that nobody asked for ends the run, if the process is critical."""
         # A worker has to serve until the end; a service may be done.
         harmless = running.step.kind == "service" and code == 0
-        if running.step.critical and not harmless and not self.failed.done():
+        self.report(self.failure_of(running, code), running.step.critical and not harmless)
+
+    def report(self, failure: Failure, critical: bool) -> None:
+        """Let a failure end the run, or only tell it."""
+        if critical and not self.failed.done():
             self.failed.set_result(failure)
         else:
             self.say(failure.message)
 
     def failure_of(self, running: Running, code: int, more: str = "") -> Failure:
         """Describe the exit of a process; `more` ends the sentence."""
-        died = _signal_name(code)
-        how = f"was ended by {died}" if died else f"exited with code {code}"
-        failure = self.failure_that(running, how + more)
+        died = signal_name(code)
+        failure = self.failure_that(running, how_it_ended(code) + more)
         return failure.model_copy(update={"exit_code": None if died else code, "signal": died})
 
     def failure_that(self, running: Running, what: str) -> Failure:
@@ -145,6 +134,23 @@ class Supervisor:
             tail=tail(running.log),
         )
 
+    async def end(self, lives: Sequence[Running]) -> None:
+        """SIGTERM to some of them, SIGKILL to those still there after the grace; they are forgotten."""
+        alive = [running for running in lives if not running.ended.done()]
+        for running in alive:
+            await self.launcher.terminate(running.name, running.process.pid)
+        if alive:
+            await asyncio.wait([running.ended for running in alive], timeout=TERM_GRACE_SECONDS)
+        for running in alive:
+            if not running.ended.done():
+                await self.launcher.kill(running.name, running.process.pid)
+        if alive:
+            await asyncio.wait([running.ended for running in alive], timeout=TERM_GRACE_SECONDS)
+        for running in lives:
+            # Also what a process that is gone has left behind in its session.
+            _signal_session(running, signal.SIGKILL)
+        self.running = [running for running in self.running if running not in lives]
+
     async def stop(self) -> None:
         """SIGTERM to all in reverse order, SIGKILL to those still there after the grace, then the rest.
 
@@ -154,7 +160,7 @@ class Supervisor:
         grace = TERM_GRACE_SECONDS
         for tier in _tiers(self.running):
             for running in tier:
-                await self.launcher.terminate(running.step.name, running.process.pid)
+                await self.launcher.terminate(running.name, running.process.pid)
             await asyncio.wait([running.ended for running in tier], timeout=grace)
             grace = LATER_GRACE_SECONDS
         # A step of Slurm whose task is gone waits for the task's children: they end with the step.
@@ -183,31 +189,6 @@ class StartError(Exception):
         self.step, self.host = step, host
 
 
-def tail(log: Path, lines: int = TAIL_LINES) -> tuple[str, ...]:
-    """The last lines of a log; empty where there is none."""
-    try:
-        with log.open("rb") as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - 64 * 1024))
-            return tuple(file.read().decode(errors="replace").splitlines()[-lines:])
-    except OSError:
-        return ()
-
-
 def _signal_session(running: Running, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(running.process.pid, number)
-
-
-def exit_code(code: int) -> int:
-    """The code of a process as a shell tells it: 128 + n after the signal n."""
-    return 128 - code if code < 0 else code
-
-
-def _signal_name(code: int) -> str | None:
-    """Name of the signal behind an exit code; srun and shells report it as 128 + n."""
-    number = -code if code < 0 else code - 128 if code > 128 else 0
-    try:
-        return signal.Signals(number).name if number else None
-    except ValueError:
-        return None

@@ -6,10 +6,12 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from servesweep.status.look import Looker
+if TYPE_CHECKING:
+    from servesweep.status.look import Looker
 
 # Lines of a terminal that are not rows of configurations.
 FRAME_ROWS = 8
@@ -24,9 +26,10 @@ WIDE = 200
 @click.option("--interval", default=1.0, show_default=True, type=click.FloatRange(min=0.1), help="Seconds.")
 def status(results: Path, once: bool, as_json: bool, interval: float) -> None:
     """Show what each configuration of a sweep is doing: Slurm state, stage, workers, points, tok/s."""
-    # Every process of a run starts this command line, and none of them needs a terminal.
+    # Every process of a run starts this command line, and none of them needs these.
     from rich.console import Console
 
+    from servesweep.status.look import Looker
     from servesweep.status.table import status_table
 
     if not results.is_dir():

@@ -18,7 +18,7 @@ class Launch:
     `nodes` are symbolic, in the order of ranks; `tasks` processes are started over them,
     `shares` on each of several. `preamble` is shell
     text that runs before the command in its own process. Without an `image` the command runs bare. Output
-    goes to `log`; None: it is inherited.
+    goes to `log`; None: it is inherited. What a `whole` command has started ends with it.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Launch:
     image: str | None = None
     mounts: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     preamble: str | None = None
+    whole: bool = False
 
     @property
     def words(self) -> list[str]:
@@ -56,4 +57,5 @@ def launch_of(step: Step, log: Path | None) -> Launch:
         image=step.image,
         mounts=step.mounts,
         preamble=step.preamble,
+        whole=True,
     )

@@ -34,6 +34,10 @@ class Launcher(ABC):
         """Ask the process called `name`, started here as `pid`, to end by SIGTERM."""
 
     @abstractmethod
+    async def kill(self, name: str, pid: int) -> None:
+        """End the process called `name`, started here as `pid`, by SIGKILL."""
+
+    @abstractmethod
     async def sweep_up(self) -> None:
         """End whatever outlived its stop; nothing is left on any node."""
 

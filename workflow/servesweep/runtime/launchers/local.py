@@ -32,6 +32,11 @@ class LocalLauncher(Launcher):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGTERM)
 
+    async def kill(self, name: str, pid: int) -> None:
+        """Signal the whole session of the process."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+
     async def sweep_up(self) -> None:
         """End processes that left their session: they still carry this run's mark."""
         if MARK in os.environ:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from servesweep.runtime.allocation import Host
 from servesweep.runtime.launchers.launch import Launch
 from servesweep.runtime.launchers.launcher import Launcher, LaunchError
 from servesweep.runtime.launchers.pyxis import container_words
+from servesweep.runtime.launchers.whole import taking_all_along
+from servesweep.runtime.shield import shielded
 
 RANKS_GRACE_SECONDS = 10
 
@@ -31,13 +34,20 @@ class SlurmLauncher(Launcher):
         if launch.image is not None:
             words += container_words(launch.image, launch.mounts, Path(self.allocation.project))
         words += [f"--{key}={value}" if value else f"--{key}" for key, value in launch.options.items()]
-        return [*words, *launch.words]
+        command = shielded(launch.words, os.environ)
+        return [*words, *(taking_all_along(command, launch.name) if launch.whole else command)]
 
     async def terminate(self, name: str, pid: int) -> None:
         """Signal the step: a SIGTERM to srun itself would kill its task at once, without a good end."""
         for step, step_name in await self._steps():
             if step_name == name:
                 await _output("scancel", "--signal=TERM", step)
+
+    async def kill(self, name: str, pid: int) -> None:
+        """Cancel the step: Slurm sends SIGKILL to every process of it."""
+        for step, step_name in await self._steps():
+            if step_name == name:
+                await _output("scancel", step)
 
     async def sweep_up(self) -> None:
         """Cancel steps that are still there; the batch step is not one of them."""
