@@ -1,10 +1,12 @@
-# Two commands do all the set-up: `make demo` and `make test`.
+# `make install`, `make demo` and `make test` do all the set-up.
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := dynamo,ray,sglang-router,vllm-router,test
+EXTRAS := aiperf,dynamo,lm-eval,ray,sglang-router,vllm-router,test
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint pins.txt
 
-.PHONY: demo test lint bench cluster cluster-down pins clean
+.PHONY: install demo test lint bench fidelity bench-overhead soak faults cluster cluster-down pins clean
+
+install: $(VENV)/.core ## Set up the environment: servesweep and Snakemake alone
 
 demo: $(VENV)/.core ## Run the demo sweep on this machine and print the table
 	$(BIN)/snakemake --quiet all
@@ -22,6 +24,21 @@ lint: $(VENV)/.all ## Formatters, linters, type checker
 
 bench: $(VENV)/.all ## How long planning takes, in ratios
 	$(BIN)/python tests/bench/planning.py
+
+fidelity: $(VENV)/.all ## How truly this client and others measure; an hour's quiet of the machine, some GB for the others
+	$(BIN)/python tests/bench/client.py
+
+bench-overhead: $(VENV)/.all ## A run beside a hand-written batch script, on the cluster that is up
+	$(BIN)/python tests/bench/overhead.py
+
+soak: $(VENV)/.all ## 200 configurations on a cluster of their own where something dies every few seconds
+	$(BIN)/python tests/soak/soak.py
+
+faults: $(VENV)/.all ## Write docs/faults.md anew, from the tests that inject the faults
+	rm -f .faults.jsonl
+	$(BIN)/pytest --numprocesses 3 --dist loadgroup --faults .faults.jsonl tests/e2e_local tests/cluster
+	$(BIN)/python tests/faults.py .faults.jsonl docs/faults.md
+	rm -f .faults.jsonl
 
 cluster: ## A real four-node Slurm on this machine, to try `snakemake --profile cluster` (root, Debian)
 	tests/cluster/slurm-cluster up --install

@@ -6,6 +6,9 @@ min_version("9.20")
 configfile: "config/config.yaml"
 
 
+report: "workflow/report/workflow.rst"
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/validation.smk"
 include: "workflow/rules/submission.smk"
@@ -29,5 +32,6 @@ onstart:
 
 onerror:
     shell(
-        "servesweep report results --sweep results/sweep.json --snakemake-log {log:q}"
+        "servesweep report results --sweep results/sweep.json"
+        " --cluster {table.cluster_file:q} --snakemake-log {log:q}"
     )

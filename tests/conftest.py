@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.faults import recorder
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
@@ -31,9 +32,14 @@ SECOND_LINE = frozenset(
         "frontends_and_places",
         "gpu_quota",
         "heterogeneous_jobs",
+        "replicas",
+        "secrets",
         "services",
+        "worker_restarts",
     )
 )
+# It has nothing to share with the others.
+SECOND_CLUSTER = frozenset({"test_kinds_of_cluster.py"})
 
 
 # First: pytest-xdist reads the groups in the same hook.
@@ -44,8 +50,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         line = LINES.get(item.path.relative_to(REPOSITORY / "tests").parts[0])
         if line == "the cluster" and item.path.name in SECOND_LINE:
             line = "the cluster, too"
+        if item.path.name in SECOND_CLUSTER:
+            line = "the second cluster"
         if line is not None:
             item.add_marker(pytest.mark.xdist_group(line))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--faults rows.jsonl`: record the rows of docs/faults.md."""
+    parser.addoption(
+        "--faults", type=lambda path: Path(path).absolute(), help="file for rows of docs/faults.md"
+    )
+
+
+@pytest.fixture(scope="session")
+def fault_row(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """Record one row of docs/faults.md: fault, injected, outcome, kept, and noticed in seconds."""
+    return recorder(request.config.getoption("--faults"))
 
 
 def brought_up() -> Path:
@@ -140,7 +161,7 @@ def make_project(root: Path) -> Project:
     """Copy what makes a checkout a project; the package itself is the installed one."""
     root.mkdir(parents=True)
     shutil.copy(REPOSITORY / "Snakefile", root)
-    for part in ("workflow/rules", "profiles", "config/models"):
+    for part in ("workflow/rules", "workflow/report", "profiles", "config/models"):
         shutil.copytree(REPOSITORY / part, root / part)
     for part in ("config/config.yaml", "config/local.yaml", "config/cluster.yaml"):
         shutil.copy(REPOSITORY / part, root / part)

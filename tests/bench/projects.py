@@ -70,7 +70,7 @@ def project(root: Path, recipes: dict[str, str], shell: str | None = None) -> Pa
     """A checkout's workflow with other recipes, and perhaps another shell command in the rule `run`."""
     root.mkdir(parents=True)
     shutil.copy(REPOSITORY / "Snakefile", root)
-    for part in ("workflow/rules", "profiles", "config/models"):
+    for part in ("workflow/rules", "workflow/report", "profiles", "config/models"):
         shutil.copytree(REPOSITORY / part, root / part)
     for part in ("config/config.yaml", "config/local.yaml", "config/cluster.yaml"):
         shutil.copy(REPOSITORY / part, root / part)

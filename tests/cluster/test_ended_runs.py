@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from tests.faults import told
 
 # A minute of work and more: nothing is finished before it is ended.
 LONG = {"osl": 200, "args": {"itl-ms": 50}, "num_prompts_mult": 30, "num_warmup_mult": 0}
 CANCELLED, KILLED, OUT_OF_TIME, NO_CLIENT = "cancelled", "worker-killed", "out-of-time", "client-killed"
-ENDED = (CANCELLED, KILLED, OUT_OF_TIME, NO_CLIENT)
+LEFT = "child-left"
+ENDED = (CANCELLED, KILLED, OUT_OF_TIME, NO_CLIENT, LEFT)
+# A server with a child of its own, in a session of its own, that outlives it.
+SERVER = """
+setsid sleep 601 &
+set -- --port "$1" --model-path "$2" --model-name tiny
+exec python3 -m servesweep.simulator --host 0.0.0.0 "$@" --itl-ms 50
+"""
+# Slurm waits a minute for the children of a task that is gone (UnkillableStepTimeout).
+WITHOUT_WAITING_S = 30
+FaultRow = Callable[..., None]
+EVIDENCE = "logs of all processes, lockfile so far, failure.json; the other configurations go on"
 
 
 @dataclass
@@ -26,6 +41,8 @@ class Ended:
     after: dict[str, tuple[bytes, int]] = field(default_factory=dict)
     failures: dict[str, dict[str, Any]] = field(default_factory=dict)
     logs: dict[str, str] = field(default_factory=dict)
+    at: dict[str, float] = field(default_factory=dict)
+    told_at: dict[str, float] = field(default_factory=dict)
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +51,15 @@ def ended(new_sweep: Any, cluster: Any) -> Ended:
     sweep = ended.sweep
     sweep.recipe(CANCELLED, **LONG)
     sweep.recipe(KILLED, **LONG)
-    sweep.recipe(OUT_OF_TIME, **LONG, time_limit="00:01:00", patience=15)
+    sweep.recipe(OUT_OF_TIME, **{**LONG, "num_prompts_mult": 60}, time_limit="00:02:00")
     # Of the two points the second is long enough to be hit.
     sweep.recipe(NO_CLIENT, concurrencies="1x2", osl=100, num_prompts_mult=6, args={"itl-ms": 20})
+    sweep.recipe(LEFT, **LONG)
+    with_a_server_of_its_own(sweep)
     process = sweep.start()
-    todo = [(CANCELLED, "c1"), (KILLED, "c1"), (NO_CLIENT, "c2")]
-    sweep.wait_until(lambda: end_those_in_their_point(cluster, sweep, todo), 240, f"points of {todo}")
+    todo = [(CANCELLED, "c1"), (KILLED, "c1"), (NO_CLIENT, "c2"), (LEFT, "c1")]
+    hit = lambda: end_those_in_their_point(cluster, sweep, todo, ended.at)  # noqa: E731
+    sweep.wait_until(hit, 240, f"points of {todo}")
     output, _ = process.communicate(timeout=300)
     ended.first = subprocess.CompletedProcess(process.args, process.returncode, output, "")
     cluster.nothing_is_left(sweep.project.root)
@@ -48,23 +68,38 @@ def ended(new_sweep: Any, cluster: Any) -> Ended:
     for name in ENDED:
         if sweep.project.exists(f"{name}/failure.json"):
             ended.failures[name] = sweep.project.json(f"{name}/failure.json")
+            written = sweep.project.root / f"results/{name}/failure.json"
+            ended.told_at[name] = written.stat().st_mtime
         ended.logs[name] = (sweep.project.root / f"results/{name}/run.log").read_text()
-    for name in (CANCELLED, KILLED, OUT_OF_TIME):
+    for name in (CANCELLED, KILLED, OUT_OF_TIME, LEFT):
         (sweep.project.root / f"config/recipes/{name}.yaml").unlink()
     ended.second = sweep.run()
     ended.after = sweep.results()
     return ended
 
 
-def end_those_in_their_point(cluster: Any, sweep: Any, todo: list[tuple[str, str]]) -> bool:
+def with_a_server_of_its_own(sweep: Any) -> None:
+    server = sweep.project.write("server.sh", SERVER)
+    path = sweep.project.root / f"config/recipes/{LEFT}.yaml"
+    recipe = json.loads(path.read_text())
+    argv = ["bash", str(server), "{port}", "{model}"]
+    recipe["engine"] = {"type": "command", "argv": argv, "health": "/health"}
+    del recipe["roles"]["agg"]["args"]
+    path.write_text(json.dumps(recipe))
+
+
+def end_those_in_their_point(
+    cluster: Any, sweep: Any, todo: list[tuple[str, str]], at: dict[str, float]
+) -> bool:
     """End each run whose point is being measured, in its own way; true when none is left to do."""
     for name, point in list(todo):
         if sweep.requests_done(name, point):
             todo.remove((name, point))
+            at[name] = time.time()
             if name == CANCELLED:
                 cluster.cancel(int(sweep.project.json(f"{name}/allocation.json")["job_id"]))
             else:
-                kill(cluster, sweep, name, "servesweep.simulator" if name == KILLED else "servesweep.loadgen")
+                kill(cluster, sweep, name, "loadgen" if name == NO_CLIENT else "simulator")
     return not todo
 
 
@@ -73,7 +108,11 @@ def kill(cluster: Any, sweep: Any, name: str, program: str) -> None:
     allocation = sweep.project.json(f"{name}/allocation.json")
     node = allocation["hosts"][0]["host"]
     for pid, command in cluster.processes(node):
-        if program in command and command.startswith(("python3", "/")) and "srun" not in command:
+        if (
+            f"servesweep.{program}" in command
+            and command.startswith(("python3", "/"))
+            and "srun" not in command
+        ):
             cluster.execute(node, "kill", "-9", str(pid))
 
 
@@ -83,21 +122,38 @@ def test_no_ended_run_counts(ended: Ended) -> None:
     assert set(ended.before) == {f"{NO_CLIENT}/points/c1/result.json"}
 
 
-def test_a_cancelled_job_says_so(ended: Ended, cluster: Any) -> None:
+def test_a_cancelled_job_says_so(ended: Ended, cluster: Any, fault_row: FaultRow) -> None:
     job = ended.jobs[CANCELLED]
     assert ended.failures[CANCELLED]["message"] == f"stopped by SIGTERM: job {job} was cancelled"
     assert ended.failures[CANCELLED]["stage"] == "benchmark"
     assert cluster.state(job).startswith("CANCELLED")
+    fault_row(
+        "a job is cancelled",
+        injected="`scancel` in the middle of a point",
+        outcome=told(ended.failures[CANCELLED]["message"]),
+        kept=EVIDENCE,
+        noticed=ended.told_at[CANCELLED] - ended.at[CANCELLED],
+    )
 
 
-def test_a_job_out_of_time_says_so(ended: Ended, cluster: Any) -> None:
+def test_a_job_ends_before_its_time_limit(ended: Ended, cluster: Any, fault_row: FaultRow) -> None:
     job = ended.jobs[OUT_OF_TIME]
-    sentence = f"stopped by SIGTERM: the time limit of job {job}, 00:01:00, is over"
+    sentence = f"ended 30 s before the time limit of job {job}, 00:02:00, is over: not measured: c1"
     assert ended.failures[OUT_OF_TIME]["message"] == sentence
-    assert cluster.state(job) == "TIMEOUT"
+    assert ended.failures[OUT_OF_TIME]["stage"] == "benchmark"
+    # Slurm had nothing to end any more.
+    assert cluster.state(job) == "FAILED"
+    fault_row(
+        "a job reaches its time limit",
+        injected="`time_limit: 00:02:00` for a load of many minutes",
+        outcome=told(sentence),
+        kept=EVIDENCE,
+    )
 
 
-def test_a_killed_worker_is_named_with_its_node_its_signal_and_its_log(ended: Ended) -> None:
+def test_a_killed_worker_is_named_with_its_node_its_signal_and_its_log(
+    ended: Ended, fault_row: FaultRow
+) -> None:
     failure = ended.failures[KILLED]
     node = failure["node"]
     assert node.startswith("ssnode")
@@ -105,12 +161,40 @@ def test_a_killed_worker_is_named_with_its_node_its_signal_and_its_log(ended: En
     assert (failure["step"], failure["signal"], failure["stage"]) == ("agg_0", "SIGKILL", "benchmark")
     assert failure["log"] == f"logs/{node}_agg_w0.out"
     assert any("simulator listening" in line for line in failure["tail"])
+    fault_row(
+        "a worker is killed on its node",
+        injected="SIGKILL to the engine in the middle of a point, on another host than the user's",
+        outcome=told(failure["message"]),
+        kept=EVIDENCE,
+        noticed=ended.told_at[KILLED] - ended.at[KILLED],
+    )
 
 
-def test_a_killed_client_fails_its_point_alone(ended: Ended) -> None:
+def test_a_killed_client_fails_its_point_alone(ended: Ended, fault_row: FaultRow) -> None:
     failure = ended.failures[NO_CLIENT]
     assert failure["stage"] == "benchmark"
     assert failure["message"].startswith("1 of 2 points not valid: c2")
+    fault_row(
+        "a client is killed on its node",
+        injected="SIGKILL to the benchmark client of the second point",
+        outcome=told(failure["message"]),
+        kept="the first point; the next run measures the second alone",
+        noticed=ended.told_at[NO_CLIENT] - ended.at[NO_CLIENT],
+    )
+
+
+def test_a_dead_worker_is_noticed_although_a_child_of_it_lives(ended: Ended, fault_row: FaultRow) -> None:
+    failure = ended.failures[LEFT]
+    assert failure["message"] == f"worker agg_0 on {failure['node']} was ended by SIGKILL"
+    noticed = ended.told_at[LEFT] - ended.at[LEFT]
+    assert noticed < WITHOUT_WAITING_S
+    fault_row(
+        "a worker is killed and a child of it lives on",
+        injected="SIGKILL to an engine whose child has a session of its own",
+        outcome=told(failure["message"]),
+        kept=EVIDENCE,
+        noticed=noticed,
+    )
 
 
 @pytest.mark.parametrize("name", ENDED)

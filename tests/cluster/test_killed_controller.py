@@ -6,12 +6,14 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from tests.faults import told
 
+FaultRow = Callable[..., None]
 # Long enough to be killed in the middle of the second point.
 POINTS = {"concurrencies": "1x2x3", "osl": 60, "num_prompts_mult": 6, "args": {"itl-ms": 20}}
 
@@ -72,16 +74,26 @@ def both(new_sweep: Any, cluster: Any) -> Both:
     return Both(interrupted, resumed, cancelled, orphan, before, resumed.run())
 
 
-def test_ctrl_c_cancels_the_jobs_of_its_own_sweep_alone(both: Both, cluster: Any) -> None:
+def test_ctrl_c_cancels_the_jobs_of_its_own_sweep_alone(
+    both: Both, cluster: Any, fault_row: FaultRow
+) -> None:
     assert both.interrupted.started[0].returncode != 0
     assert cluster.state(both.cancelled).startswith("CANCELLED")
     assert not both.interrupted.results()
     failure = both.interrupted.project.json("interrupted/failure.json")
     assert failure["message"] == f"stopped by SIGTERM: job {both.cancelled} was cancelled"
     cluster.nothing_is_left(both.interrupted.project.root)
+    fault_row(
+        "Ctrl-C on a cluster",
+        injected="SIGINT to `snakemake` in the middle of a point, beside another sweep",
+        outcome=f"its jobs are cancelled, the other sweep's are not: {told(failure['message'])}",
+        kept="logs, lockfile so far",
+    )
 
 
-def test_after_kill_9_the_same_command_finishes_and_repeats_nothing(both: Both, cluster: Any) -> None:
+def test_after_kill_9_the_same_command_finishes_and_repeats_nothing(
+    both: Both, cluster: Any, fault_row: FaultRow
+) -> None:
     assert both.second.returncode == 0, both.second.stdout
     assert "An earlier controller was killed" in both.second.stdout
     assert len(both.resumed.submitted(both.second.stdout)) == 1
@@ -94,6 +106,12 @@ def test_after_kill_9_the_same_command_finishes_and_repeats_nothing(both: Both, 
     }
     cluster.nothing_is_left(both.resumed.project.root)
     assert "Nothing to be done" in both.resumed.run().stdout
+    fault_row(
+        "`snakemake` is killed on a cluster",
+        injected="SIGKILL to the controlling process while its job measures",
+        outcome="the same command cancels the job that was left, and measures what is missing",
+        kept="the finished points",
+    )
 
 
 def test_the_orphan_of_a_killed_controller_is_cancelled(both: Both, cluster: Any) -> None:
@@ -101,7 +119,9 @@ def test_the_orphan_of_a_killed_controller_is_cancelled(both: Both, cluster: Any
     assert f"job {both.orphan} of an earlier controller" in story(both.resumed, "resumed")
 
 
-def test_an_orphan_that_still_waits_gives_way(sweep: Any, cluster: Any, full_cluster: Any) -> None:
+def test_an_orphan_that_still_waits_gives_way(
+    sweep: Any, cluster: Any, full_cluster: Any, fault_row: FaultRow
+) -> None:
     sweep.recipe("waiting")
     process = sweep.start()
     sweep.wait_until(lambda: "waiting" in sweep.jobs(), 60, "the submission")
@@ -120,3 +140,9 @@ def test_an_orphan_that_still_waits_gives_way(sweep: Any, cluster: Any, full_clu
     assert cluster.state(orphan) != "COMPLETED"
     assert re.findall(r"started agg_0", story(sweep, "waiting")) == ["started agg_0"]
     cluster.nothing_is_left(sweep.project.root)
+    fault_row(
+        "`snakemake` is killed while its job waits",
+        injected="SIGKILL to the controlling process, the cluster being full",
+        outcome="the job of the second `snakemake` cancels the one that was left, and runs once",
+        kept="everything",
+    )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import re
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from tests.faults import told
 
 GOOD = ("first", "second", "third")
 REFUSED, SHUT = "no-such-partition", "never-healthy"
@@ -62,19 +64,33 @@ def test_the_others_finish_and_the_exit_code_tells(runs: Runs) -> None:
     assert finished == set(GOOD)
 
 
-def test_a_refused_submission_is_told_in_slurms_words(runs: Runs) -> None:
+def test_a_refused_submission_is_told_in_slurms_words(runs: Runs, fault_row: Callable[..., None]) -> None:
     rows = [row for row in runs.summary if row["configuration"] == REFUSED]
     assert {row["status"] for row in rows} == {"missing"} or all(row["status"] != "valid" for row in rows)
     assert all("invalid partition specified: nowhere" in row["reason"] for row in rows)
     assert "Slurm refused the submission: invalid partition specified: nowhere" in runs.page
+    fault_row(
+        "Slurm refuses a submission",
+        injected="a partition that does not exist",
+        outcome=told(rows[0]["reason"]),
+        kept="the other configurations finish; after the repair this one alone is submitted",
+    )
 
 
-def test_a_gate_that_stays_shut_is_told_with_the_worker_that_is_missing(runs: Runs) -> None:
+def test_a_gate_that_stays_shut_is_told_with_the_worker_that_is_missing(
+    runs: Runs, fault_row: Callable[..., None]
+) -> None:
     sentence = "not healthy after 3 s: 0 of 1 workers ready, missing agg_0"
     rows = [row for row in runs.summary if row["configuration"] == SHUT]
     assert rows
     assert all(sentence in row["reason"] for row in rows)
     assert sentence in runs.page
+    fault_row(
+        "a worker never becomes healthy on its node",
+        injected="the simulator's `--fault never-healthy`",
+        outcome=told(rows[0]["reason"]),
+        kept="its logs; the other configurations finish, and the next run submits this one alone",
+    )
 
 
 def test_every_configuration_has_its_rows_in_the_summary(runs: Runs) -> None:

@@ -159,7 +159,7 @@ def test_all_of_them_are_told_at_once_and_nothing_else_happens(mistaken: Any, wo
         ("config/looks-like.yaml",
          "config/looks-like.yaml: the directory holds no recipe (*.yaml or *.yml)"),
         ("config/recipes/good.yaml:override_x",
-         "config/recipes/good.yaml: there is no variant 'override_x': this recipe has no base and overrides"),
+         "config/recipes/good.yaml: there is no variant 'override_x': this recipe is one configuration"),
         ("", "recipes: no recipe is named: say --config recipes=FILE"),
     ],
 )  # fmt: skip
@@ -200,7 +200,8 @@ def test_a_model_that_is_not_there_is_told_before_anything_runs(mistaken: Any) -
     said = mistaken.servesweep("validate", "other/recipe.yaml", "--cluster", "config/local.yaml")
     assert said.stdout.splitlines() == [
         "other/recipe.yaml:3: model.path: 'tyni' is no directory, and no alias of the cluster file"
-        " (there are: tiny)"
+        " (there are: tiny); planning for another machine? `preflight: false` in the cluster file, or"
+        " --no-preflight, does not look"
     ]
     assert said.returncode == 1
 

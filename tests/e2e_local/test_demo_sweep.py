@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 import yaml
 
@@ -192,6 +193,34 @@ def test_report_of_partial_results_tells_what_is_missing(demo: Any) -> None:
     rows = {(r["configuration"], r["point"]): r["status"] for r in _rows(demo)}
     assert rows.pop(("demo_tp1", "c4")) == "not run"
     assert set(rows.values()) == {"valid"}
+    typed = pandas.read_parquet(demo.root / "results/summary.parquet")
+    assert typed.set_index(["configuration", "point"])["status"].to_dict() == rows | {
+        ("demo_tp1", "c4"): "not run"
+    }
+
+
+def test_a_price_measures_nothing_again_and_tells_what_tokens_cost(demo: Any) -> None:
+    before = measured(demo)
+    with (demo.root / "config/local.yaml").open("a") as cluster:
+        cluster.write("gpu_hour_price: {virtual: 2.0}\n")
+    done = demo.snakemake()
+    assert done.returncode == 0, done.stdout
+    assert measured(demo) == before
+    for row in _rows(demo):
+        per_hour = float(row["output_tok_s_per_gpu"]) * 3600
+        assert float(row["cost_usd_per_million_output_tokens"]) == pytest.approx(2.0 / per_hour * 1e6)
+    assert NOTHING in demo.snakemake().stdout
+
+
+def test_snakemakes_own_report_holds_the_table_and_the_figures_with_their_captions(demo: Any) -> None:
+    shutil.rmtree(demo.root / "results/demo_tp1")
+    done = demo.snakemake("--report", "own.html")
+    assert done.returncode == 0, done.stdout
+    page = (demo.root / "own.html").read_text()
+    for name in ("report.html", "summary.csv", "pareto.svg", "latency.svg", "throughput.svg"):
+        assert f"Adding {name}" in done.stdout
+    assert "Output tokens per second and GPU against output tokens per second and user" in page
+    assert "A sweep of LLM serving benchmarks." in page
 
 
 def test_report_before_anything_was_run(project: Any) -> None:

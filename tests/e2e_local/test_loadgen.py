@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import csv
 import json
 import os
 import signal
@@ -15,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from aiohttp import web
 
@@ -214,12 +214,12 @@ def test_counts_are_exact(server: Server, make_spec: Any, tmp_path: Path) -> Non
     assert result.metrics["output_throughput_tok_s"] == pytest.approx(60 / result.duration_s)
     assert result.metrics["output_tok_s_per_gpu"] == pytest.approx(30 / result.duration_s)
     assert result.models_answered == ["llama"]
-    assert names(tmp_path / "points" / "c4") == ["requests.csv", "result.json"]
-    rows = list(csv.DictReader((tmp_path / "points" / "c4" / "requests.csv").open()))
+    assert names(tmp_path / "points" / "c4") == ["requests.parquet", "result.json"]
+    rows = pq.read_table(tmp_path / "points" / "c4" / "requests.parquet").to_pylist()
     assert [(row["index"], row["output_tokens"], row["status"]) for row in rows] == [
-        (str(n), "5", "ok") for n in range(12)
+        (n, 5, "ok") for n in range(12)
     ]
-    assert all(len(row["itl_ms"].split(";")) == 4 for row in rows)
+    assert all(len(row["arrivals_s"]) == 5 for row in rows)
 
 
 @pytest.mark.parametrize("processes", [1, 2, 3])
@@ -303,7 +303,7 @@ def test_answers_without_tokens_do_not_count(server: Server, make_spec: Any, tmp
     assert result.reasons == [
         '12 of 12 requests failed: 12 empty answer ("usage says 0 output tokens")',
     ]
-    assert names(tmp_path) == ["invalid.json", "invalid.requests.csv"]
+    assert names(tmp_path) == ["invalid.json", "invalid.requests.parquet"]
 
 
 def test_another_model_does_not_count(server: Server, make_spec: Any, tmp_path: Path) -> None:
@@ -359,7 +359,7 @@ def test_the_command_without_a_server_says_so(make_spec: Any, tmp_path: Path) ->
     assert child.returncode == 1
     assert stderr.startswith("loadgen: c4 does not count: 3 of 3 requests failed: 3 connection refused")
     assert stderr.count("\n") == 1
-    assert names(tmp_path) == ["invalid.json", "invalid.requests.csv", "tmp"]
+    assert names(tmp_path) == ["invalid.json", "invalid.requests.parquet", "tmp"]
 
 
 def test_a_wrong_spec_is_named_field_by_field(tmp_path: Path) -> None:

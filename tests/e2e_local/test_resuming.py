@@ -10,9 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.faults import told
 
 Processes = Callable[..., dict[int, str]]
 Eventually = Callable[[Callable[[], Any]], Any]
+FaultRow = Callable[..., None]
 LONG_ANSWERS = {"ttft-ms": 5, "itl-ms": 60}
 LONG_POINTS = {"osl": 32, "random_range_ratio": 1.0, "concurrencies": "1x2", "num_prompts_mult": 1}
 
@@ -27,7 +29,7 @@ def statuses(quick: Any) -> dict[str, str]:
 
 
 def test_after_a_killed_client_only_its_point_is_measured_again(
-    quick: Any, processes: Processes, eventually: Eventually
+    quick: Any, processes: Processes, eventually: Eventually, fault_row: FaultRow
 ) -> None:
     quick.recipe(LONG_ANSWERS, benchmark=LONG_POINTS)
     sweep = start_snakemake(quick)
@@ -50,18 +52,24 @@ def test_after_a_killed_client_only_its_point_is_measured_again(
     assert quick.exists("run.json")
     assert not quick.exists("failure.json")
     assert statuses(quick) == {"c1": "valid", "c2": "valid"}
+    fault_row(
+        "a client is killed",
+        injected="SIGKILL to the benchmark client of a point",
+        outcome=told("1 of 2 points not valid: c2 (no result)"),
+        kept="the other point; the next run measures this one alone",
+    )
 
 
 @pytest.mark.parametrize(
-    ("fault", "reason"),
+    ("fault", "reason", "row"),
     [
         # The gate's own request is the first; the two of c1 are the next.
-        ("empty-after:3", "tokens"),
-        ("wrong-model-after:3:another", "another"),
+        ("empty-after:3", "tokens", "answers have no tokens from the middle of a sweep on"),
+        ("wrong-model-after:3:another", "another", "another model answers from the middle of a sweep on"),
     ],
 )
 def test_a_point_with_zero_tokens_or_a_wrong_model_does_not_count(
-    quick: Any, fault: str, reason: str
+    quick: Any, fault: str, reason: str, row: str, fault_row: FaultRow
 ) -> None:
     quick.recipe({"fault": fault})
     failed = quick.run()
@@ -77,6 +85,12 @@ def test_a_point_with_zero_tokens_or_a_wrong_model_does_not_count(
     again = quick.run()
     assert again.returncode == 1, again.stdout
     assert quick.kept("points/c1/*") == before
+    fault_row(
+        row,
+        injected=f"the simulator's `--fault {fault}`",
+        outcome="the point does not count, and says why",
+        kept="the points before it; the wrong one as invalid.json",
+    )
 
 
 def _load(quick: Any, point: str) -> Any:
@@ -95,7 +109,7 @@ def test_a_further_concurrency_measures_the_new_point_alone(quick: Any) -> None:
     assert quick.json("run.json")["points"] == ["c1", "c2", "c3"]
 
 
-def test_broken_and_foreign_results_are_set_aside_and_measured_again(quick: Any) -> None:
+def test_broken_and_foreign_results_are_set_aside_and_measured_again(quick: Any, fault_row: FaultRow) -> None:
     assert quick.run().returncode == 0
     root = quick.project.root / "results/quick"
     whole = (root / "points/c1/result.json").read_text()
@@ -109,9 +123,21 @@ def test_broken_and_foreign_results_are_set_aside_and_measured_again(quick: Any)
         assert f"the earlier result of {point} does not count any more" in done.stdout
         assert quick.json(f"points/{point}/result.json")["valid"] is True
     assert quick.json("points/c2/result.stale.json") == foreign
+    fault_row(
+        "a result is half a file",
+        injected="the second half of result.json is cut off",
+        outcome=told("the earlier result of c1 does not count any more: it is measured again"),
+        kept="the half, as result.stale.json",
+    )
+    fault_row(
+        "a result is of another recipe",
+        injected="a result.json with another digest",
+        outcome=told("the earlier result of c2 does not count any more: it is measured again"),
+        kept="the other's result, as result.stale.json",
+    )
 
 
-def test_when_every_point_is_there_nothing_is_started(quick: Any) -> None:
+def test_when_every_point_is_there_nothing_is_started(quick: Any, fault_row: FaultRow) -> None:
     assert quick.run().returncode == 0
     (quick.project.root / "results/quick/run.json").unlink()
     before = quick.kept("points/*/*")
@@ -119,10 +145,16 @@ def test_when_every_point_is_there_nothing_is_started(quick: Any) -> None:
     assert (done.returncode, "nothing to start" in done.stdout) == (0, True)
     assert quick.kept("points/*/*") == before
     assert quick.exists("run.json")
+    fault_row(
+        "the record of a finished run is gone",
+        injected="run.json is removed, the points are there",
+        outcome=told("every point is already measured: nothing to start"),
+        kept="every point; the record is written anew",
+    )
 
 
 def test_after_ctrl_c_the_same_command_goes_on(
-    quick: Any, processes: Processes, eventually: Eventually
+    quick: Any, processes: Processes, eventually: Eventually, fault_row: FaultRow
 ) -> None:
     quick.recipe(LONG_ANSWERS, benchmark=LONG_POINTS)
     sweep = start_snakemake(quick)
@@ -136,10 +168,16 @@ def test_after_ctrl_c_the_same_command_goes_on(
     again = quick.snakemake()
     assert again.returncode == 0, again.stdout
     assert quick.kept("points/c1/*") == before
+    fault_row(
+        "Ctrl-C on one machine",
+        injected="SIGINT to `snakemake` and all that it started",
+        outcome=f"{told('stopped by SIGINT')}; nothing is left running",
+        kept="the finished point; the same command measures the other",
+    )
 
 
 def test_after_kill_9_of_the_controller_the_same_command_finishes(
-    quick: Any, processes: Processes, eventually: Eventually
+    quick: Any, processes: Processes, eventually: Eventually, fault_row: FaultRow
 ) -> None:
     quick.recipe(LONG_ANSWERS, benchmark=LONG_POINTS | {"concurrencies": "2x1"})
     sweep = start_snakemake(quick)
@@ -167,10 +205,22 @@ def test_after_kill_9_of_the_controller_the_same_command_finishes(
     assert "of an earlier controller still runs quick: ending it" in out
     assert quick.kept("points/c2/*") == before
     assert quick.json("points/c1/result.json")["valid"] is True
+    fault_row(
+        "`snakemake` is killed on one machine",
+        injected="SIGKILL to the controlling process in the middle of a point",
+        outcome="the same command removes the lock, ends the earlier run and finishes",
+        kept="the finished point",
+    )
+    fault_row(
+        "two `snakemake` in one directory",
+        injected="the same command while the first one works",
+        outcome=told("LockException"),
+        kept="everything; the first goes on",
+    )
 
 
 def test_a_killed_supervisor_leaves_nothing_that_the_next_run_does_not_end(
-    quick: Any, processes: Processes, eventually: Eventually
+    quick: Any, processes: Processes, eventually: Eventually, fault_row: FaultRow
 ) -> None:
     quick.recipe(LONG_ANSWERS, benchmark=LONG_POINTS)
     run = quick.start()
@@ -181,3 +231,9 @@ def test_a_killed_supervisor_leaves_nothing_that_the_next_run_does_not_end(
     eventually(lambda: not processes(quick.project.root, "servesweep.simulator"))
     done = quick.run()
     assert done.returncode == 0, done.stdout
+    fault_row(
+        "a supervisor is killed",
+        injected="SIGKILL to `servesweep run` in the middle of a point",
+        outcome="its engines end with it; the next run ends what else is left, and finishes",
+        kept="finished points, logs",
+    )

@@ -19,9 +19,13 @@ FLOORS = (
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 # They know files and URLs only, and nobody but the command line and those named here knows them.
-BESIDE = {"loadgen", "report", "simulator", "status"}
+BESIDE = {"compare", "loadgen", "report", "simulator", "status"}
 ROOMS = set(FLOOR) | BESIDE
-ALLOWED = {("benchmarks", "servesweep.loadgen.spec")}
+ALLOWED = {
+    ("benchmarks", "servesweep.loadgen.spec"),
+    # A comparison reads what the report can read.
+    ("compare", "servesweep.report.imports"),
+}
 
 
 def imported(source: str) -> Iterator[tuple[int, str]]:

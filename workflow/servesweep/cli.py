@@ -11,9 +11,14 @@ from typing import Literal
 import click
 
 from servesweep import __version__
+from servesweep.compare.command import compare
+from servesweep.evidence.command import check, diff
 from servesweep.evidence.files import RunFiles, keep_plan, sentence, write_atomically
-from servesweep.migration.command import migrate
+from servesweep.plan.migrate_command import migrate
+from servesweep.report.command import export
 from servesweep.status.command import status
+
+NO_PREFLIGHT = "Look for no model, image or program on this machine: the plan is for another."
 
 
 class _Sentences(click.Group):
@@ -36,8 +41,9 @@ def main() -> None:
 
 @main.command()
 @click.argument("recipes", nargs=-1, required=True)
-@click.option("--cluster", "cluster_file", required=True, help="Cluster file.")
+@click.option("--cluster", "cluster_file", help="Cluster file; default: what config/config.yaml names.")
 @click.option("--set", "settings", multiple=True, help="Change one value, such as roles.decode.workers=4.")
+@click.option("--no-preflight", is_flag=True, help=NO_PREFLIGHT)
 @click.option(
     "--results", type=click.Path(path_type=Path), default=Path("results"), help="Where plans are written."
 )
@@ -45,24 +51,35 @@ def main() -> None:
     "--record", type=click.Path(path_type=Path), help="File that notes the validated configurations."
 )
 def validate(
-    recipes: tuple[str, ...], cluster_file: str, settings: tuple[str, ...], results: Path, record: Path | None
+    recipes: tuple[str, ...],
+    cluster_file: str | None,
+    settings: tuple[str, ...],
+    no_preflight: bool,
+    results: Path,
+    record: Path | None,
 ) -> None:
     """Check recipes and write the plan of every configuration."""
+    from servesweep.plan.default_cluster import CONFIG, default_cluster
     from servesweep.plan.plan import plan_text
-    from servesweep.plan.table import validate_recipe
+    from servesweep.plan.secrets import sources
+    from servesweep.plan.table import validated
     from servesweep.recipe.problems import RecipeError
 
     try:
-        plans = validate_recipe(list(recipes), cluster_file, list(settings))
+        cluster_file = cluster_file or default_cluster()
+        if cluster_file is None:
+            raise _Fault(f"no cluster file is named: say --cluster FILE; {CONFIG} names none here")
+        plans = validated(list(recipes), cluster_file, list(settings), look=not no_preflight)
     except RecipeError as error:
         raise _Fault(str(error)) from None
-    for plan in plans:
-        keep_plan(RunFiles(results / plan.configuration), plan_text(plan), plan.recipe)
+    for path, plan in plans:
+        found = sources(plan, path, cluster_file)
+        keep_plan(RunFiles(results / plan.configuration), plan_text(plan), path, found)
         for note in plan.notes:
             click.echo(f"{plan.configuration}: {note}")
     if record:
         text = json.dumps(
-            {"schema": 1, "configurations": {p.configuration: p.digest for p in plans}}, indent=1
+            {"schema": 1, "configurations": {p.configuration: p.digest for _, p in plans}}, indent=1
         )
         write_atomically(record, text + "\n")
     click.echo(f"{len(plans)} configuration{'s are' if len(plans) != 1 else ' is'} valid")
@@ -70,8 +87,13 @@ def validate(
 
 @main.command()
 @click.argument("words", nargs=-1, metavar="[RECIPE...|RESULTS]")
-@click.option("--cluster", "cluster_file", help="Cluster file; default: built-in values.")
+@click.option(
+    "--cluster",
+    "cluster_file",
+    help="Cluster file; default: what config/config.yaml names, and without one built-in values.",
+)
 @click.option("--set", "settings", multiple=True, help="Change one value, such as roles.decode.workers=4.")
+@click.option("--no-preflight", is_flag=True, help=NO_PREFLIGHT)
 @click.option("--json", "as_json", is_flag=True, help="One object a line, with keys that stay.")
 @click.option("--brief", is_flag=True, help="Node maps and warnings alone.")
 @click.option(
@@ -81,6 +103,7 @@ def plan(
     words: tuple[str, ...],
     cluster_file: str | None,
     settings: tuple[str, ...],
+    no_preflight: bool,
     as_json: bool,
     brief: bool,
     sweep: Path | None,
@@ -107,7 +130,7 @@ def plan(
     form: Form = "object" if as_json else "brief" if brief else "page"
     refused = []
     for plan in plans:
-        page = told(plan, form)
+        page = told(plan, form, look=not no_preflight)
         refused.append(page.refused)
         click.echo(page.text)
     if plans and not as_json:
@@ -144,9 +167,11 @@ def schema(of_cluster: bool, page: bool, output: Path | None) -> None:
 def run(directory: Path, launcher: Literal["local", "slurm"], log: Path | None) -> None:
     """Run one configuration, results/<configuration>, inside the allocation around this process."""
     from servesweep.plan.plan import PlanError
+    from servesweep.runtime.executor_answers import restore_slurm_conf
     from servesweep.runtime.run import run_configuration
     from servesweep.runtime.story import Story
 
+    restore_slurm_conf()
     with Story(directory.name, log) as story:
         try:
             code = run_configuration(directory, launcher, story)
@@ -168,7 +193,7 @@ def health_gate(directory: Path) -> None:
     try:
         verdict = asyncio.run(Gate(deployment, files.logs, hosts, click.echo).open())
     except UnhealthyError as error:
-        write_atomically(files.unhealthy, json.dumps({"schema": 1, "message": str(error)}, indent=1) + "\n")
+        write_atomically(files.unhealthy, json.dumps(error.record(), indent=1) + "\n")
         raise _Fault(str(error)) from None
     write_atomically(files.health, json.dumps(verdict_record(deployment, verdict), indent=1) + "\n")
 
@@ -179,23 +204,32 @@ def health_gate(directory: Path) -> None:
 def benchmark(directory: Path, point: str) -> None:
     """Measure one point of the running deployment."""
     from servesweep.runtime.measuring import NoSuchPointError, become_client, client_words
+    from servesweep.runtime.secrets import MissingSecretError
 
     files = RunFiles(directory.resolve())
     deployment, allocation = _deployment(files)
     try:
         words = client_words(files, deployment, allocation, point)
-    except NoSuchPointError as error:
+    except (NoSuchPointError, MissingSecretError) as error:
         raise _Fault(str(error)) from None
     become_client(words, Path(allocation.project))
 
 
 @main.command()
 @click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
-def lockfile(directory: Path) -> None:
+@click.option("--wait", type=float, help="Of a finished run: seconds until its results must be seen here.")
+def lockfile(directory: Path, wait: float | None) -> None:
     """Write recipe.lock.yaml from the evidence of a configuration."""
     from servesweep.evidence.lockfile import write_lockfile
+    from servesweep.evidence.points import wait_for_points
 
-    click.echo(write_lockfile(directory, _plan(directory)))
+    plan = _plan(directory)
+    if wait is not None and (unseen := wait_for_points(RunFiles(directory), plan, wait)):
+        raise _Fault(
+            f"{directory}: the run is finished, and after {wait:g} s this machine sees no valid result of "
+            f"{', '.join(unseen)}: a slow file system? The next `snakemake` looks again"
+        )
+    click.echo(write_lockfile(directory, plan))
 
 
 @main.command()
@@ -206,8 +240,13 @@ def lockfile(directory: Path) -> None:
 @click.option(
     "--snakemake-log", type=click.Path(path_type=Path), help="Log in which to look for refused submissions."
 )
-def report(results: Path, sweep: Path | None, snakemake_log: Path | None) -> None:
-    """Write summary, plots and report from whatever is there, and print the table."""
+@click.option(
+    "--cluster",
+    "cluster_file",
+    help="Cluster file whose gpu_hour_price counts; default: as it was planned with.",
+)
+def report(results: Path, sweep: Path | None, snakemake_log: Path | None, cluster_file: str | None) -> None:
+    """Write tables, plots and report from whatever is there, and print the table."""
     from servesweep.evidence.submission import record_submission_failures
     from servesweep.report.terminal import summary_table
     from servesweep.report.write import write_report
@@ -215,11 +254,15 @@ def report(results: Path, sweep: Path | None, snakemake_log: Path | None) -> Non
     if snakemake_log:
         record_submission_failures(snakemake_log)
     only = _configurations(results, sweep)
-    write_report(results, only)
+    write_report(results, only, prices=_gpu_hour_price(cluster_file) if cluster_file else None)
     click.echo(summary_table(results, only))
     click.echo(f"report: {results / 'report.html'}")
 
 
+main.add_command(check)
+main.add_command(compare)
+main.add_command(diff)
+main.add_command(export)
 main.add_command(migrate)
 main.add_command(status)
 
@@ -229,6 +272,16 @@ class _Fault(click.ClickException):
 
     def show(self, file: object = None) -> None:
         click.echo(self.message, err=True)
+
+
+def _gpu_hour_price(cluster_file: str) -> dict[str, float]:
+    from servesweep.plan.sweep import read_cluster
+    from servesweep.recipe.problems import RecipeError
+
+    try:
+        return read_cluster(cluster_file).gpu_hour_price
+    except RecipeError as error:
+        raise _Fault(str(error)) from None
 
 
 def _configurations(results: Path, sweep: Path | None) -> list[str]:
