@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 EXTRAS := aiperf,dynamo,lm-eval,ray,sglang-router,vllm-router,test
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint pins.txt
 
-.PHONY: install demo test lint bench fidelity bench-overhead soak faults cluster cluster-down pins clean
+.PHONY: install demo test test-all lint bench fidelity bench-overhead soak faults cluster cluster-down pins clean
 
 install: $(VENV)/.core ## Set up the environment: servesweep and Snakemake alone
 
@@ -12,8 +12,11 @@ demo: $(VENV)/.core ## Run the demo sweep on this machine and print the table
 	$(BIN)/snakemake --quiet all
 	@echo "Open results/report.html in a browser."
 
-test: $(VENV)/.all ## Run every test that this machine can run; missing components are named
+test: $(VENV)/.all ## Run every test that this machine can run but the long ones; missing components are named
 	$(BIN)/pytest --numprocesses 3 --dist loadgroup
+
+test-all: $(VENV)/.all ## The long ones too: further kinds of cluster, benchmark types, replicas; about an hour on two cores
+	$(BIN)/pytest --numprocesses 3 --dist loadgroup -m ""
 
 lint: $(VENV)/.all ## Formatters, linters, type checker
 	$(BIN)/ruff check .
@@ -36,7 +39,7 @@ soak: $(VENV)/.all ## 200 configurations on a cluster of their own where somethi
 
 faults: $(VENV)/.all ## Write docs/faults.md anew, from the tests that inject the faults
 	rm -f .faults.jsonl
-	$(BIN)/pytest --numprocesses 3 --dist loadgroup --faults .faults.jsonl tests/e2e_local tests/cluster
+	$(BIN)/pytest --numprocesses 3 --dist loadgroup --faults .faults.jsonl -m "" tests/e2e_local tests/cluster
 	$(BIN)/python tests/faults.py .faults.jsonl docs/faults.md
 	rm -f .faults.jsonl
 

@@ -24,6 +24,8 @@ from tests.cluster.slow_files import SlowFiles
 from tests.conftest import require
 from tests.faults import told
 
+pytestmark = pytest.mark.long
+
 NODES = 6
 CONFIGURATION = "/var/lib/servesweep-cluster-2/etc/slurm.conf"
 # The first point is measured when something happens in the middle of the second.

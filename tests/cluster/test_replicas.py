@@ -18,6 +18,8 @@ import pytest
 import yaml
 from tests.conftest import require
 
+pytestmark = pytest.mark.long
+
 # Ranks that do not meet, or a rank that goes, is the end of all: as with SGLang's own group.
 SGLANG = """
 import argparse, os, socket, subprocess, sys, threading

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from tests.cluster.conftest import run
 
+pytestmark = pytest.mark.long
+
 TOKEN, FLAG, SHELL = "planted-hf-0001-of-the-recipe", "planted-sk-0002-in-argv", "planted-0003-of-the-shell"
 # It notes what it was given by digest alone, and becomes the simulator.
 SERVER = """\

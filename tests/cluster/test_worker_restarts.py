@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
+pytestmark = pytest.mark.long
+
 RECIPES = Path(__file__).resolve().parents[2] / "config/recipes/features"
 # Found by Dynamo; a step of it is killed by scancel.
 FOUND, RANKS = "worker-restart", "ranks"

@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+pytestmark = pytest.mark.long
+
 TASK = """
 task: sums
 dataset_path: json

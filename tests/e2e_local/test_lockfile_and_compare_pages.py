@@ -17,6 +17,8 @@ import yaml
 
 from servesweep.plan.locked import tampered
 
+pytestmark = pytest.mark.long
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 QUICK = """\
 # How fast is a lone worker?

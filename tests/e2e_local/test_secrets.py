@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+pytestmark = pytest.mark.long
+
 # Each planted in another place; the comment's stands in the recipe alone.
 PLANTED = {
     "recipe": "planted-hf-0001-in-environment",

@@ -5,14 +5,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from servesweep.report.charts import Charts, Spec
 from servesweep.report.details import configuration_detail, failure_rows, invalid_rows
+from servesweep.report.drawing_script import drawing_script
 from servesweep.report.glance import glance
 from servesweep.report.measures import PAGE
-from servesweep.report.picture import vega_lite_version
 from servesweep.report.prices import Prices
 from servesweep.report.records import Record
 from servesweep.report.sweep import Sweep
@@ -53,7 +52,7 @@ def render_page(
     columns = _columns(records)
     return environment.get_template("page.html.j2").render(
         glance=glance(sweep, records, prices),
-        bundle=_vega() if drawn else "",
+        bundle=drawing_script() if drawn else "",
         data=_data(records, charts, columns) | (_drawings(charts) if drawn else {}),
         drawn=drawn,
         views=shown_views(charts.records),
@@ -70,12 +69,6 @@ def render_page(
         open_details=len(sweep.configurations) <= OPEN_DETAILS,
         axis=charts.axis,
     )
-
-
-def _vega() -> str:
-    """The drawing libraries as one script; `snippet` is left to its default, putting them on the window."""
-    arguments: dict[str, Any] = {"vl_version": vega_lite_version()}  # its type stub asks for `snippet` too
-    return str(vl_convert.javascript_bundle(**arguments))
 
 
 def _data(records: Sequence[Record], charts: Charts, columns: Sequence[dict[str, Any]]) -> dict[str, Any]:
