@@ -14,7 +14,8 @@ from tests.browser.written_sweep import SHAPES, write_configuration
 from servesweep.report.write import write_report
 
 
-@pytest.fixture(scope="session")
+# Not for the session: a browser with pages in it costs what later tests need.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A real Chromium: Debian's, driven by Playwright."""
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

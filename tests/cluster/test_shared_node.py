@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 SIDES = ("left", "right")
 # Prompts are answered after so many milliseconds: who asked the other one's server would see it.
 TTFT = {"left": 40, "right": 600}

@@ -19,6 +19,8 @@ import pytest
 import yaml
 from tests.e2e_local.conftest import Quick
 
+pytestmark = pytest.mark.long
+
 Processes = Callable[..., dict[int, str]]
 Eventually = Callable[[Callable[[], Any]], Any]
 ROUTED = {"type": "sglang-router", "args": {"policy": "round_robin"}}
