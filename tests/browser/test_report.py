@@ -14,8 +14,18 @@ from servesweep.report.write import write_report
 AGG, DISAGG = "h100-agg-tp8-fp8", "h100-disagg-1p1d-fp8"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", ["desktop", "phone"])
+LONG = pytest.mark.long
+
+
+@pytest.mark.parametrize(
+    ("size", "scheme"),
+    [
+        ("desktop", "light"),
+        ("phone", "dark"),
+        pytest.param("desktop", "dark", marks=LONG),
+        pytest.param("phone", "light", marks=LONG),
+    ],
+)
 def test_everything_is_drawn_the_console_is_silent_and_nothing_is_asked_for(
     browser, sweep, screenshots, size, scheme
 ):
@@ -153,7 +163,7 @@ def test_a_sweep_without_a_valid_point_opens_without_an_error(browser, tmp_path)
     assert [row[:3] for row in opened.rows()] == [["a", "", "not run"]]
 
 
-@pytest.mark.parametrize("size", ["desktop", "phone"])
+@pytest.mark.parametrize("size", ["desktop", pytest.param("phone", marks=LONG)])
 def test_two_thousand_points_load_and_sort_in_less_than_two_seconds(
     browser, large_sweep: Path, screenshots, size
 ):

@@ -126,6 +126,7 @@ def test_the_second_time_there_is_nothing_to_be_done(demo: Any) -> None:
     assert (again.returncode, NOTHING in again.stdout) == (0, True)
 
 
+@pytest.mark.long
 def test_a_space_in_a_shell_command_measures_nothing(demo: Any) -> None:
     edit(demo.root / "workflow/rules/submission.smk", "servesweep run results", "servesweep  run results")
     again = demo.snakemake()
@@ -199,6 +200,7 @@ def test_report_of_partial_results_tells_what_is_missing(demo: Any) -> None:
     }
 
 
+@pytest.mark.long
 def test_a_price_measures_nothing_again_and_tells_what_tokens_cost(demo: Any) -> None:
     before = measured(demo)
     with (demo.root / "config/local.yaml").open("a") as cluster:
@@ -212,6 +214,7 @@ def test_a_price_measures_nothing_again_and_tells_what_tokens_cost(demo: Any) ->
     assert NOTHING in demo.snakemake().stdout
 
 
+@pytest.mark.long
 def test_snakemakes_own_report_holds_the_table_and_the_figures_with_their_captions(demo: Any) -> None:
     shutil.rmtree(demo.root / "results/demo_tp1")
     done = demo.snakemake("--report", "own.html")

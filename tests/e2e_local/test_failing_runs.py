@@ -16,6 +16,8 @@ from tests.faults import told
 from servesweep.runtime.processes import MARK
 from servesweep.runtime.run import run_configuration
 
+pytestmark = pytest.mark.long
+
 Processes = Callable[..., dict[int, str]]
 Eventually = Callable[[Callable[[], Any]], Any]
 FaultRow = Callable[..., None]

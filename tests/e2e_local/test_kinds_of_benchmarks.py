@@ -5,6 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.long
+
 ASK = "python3 -c \"import urllib.request as u; u.urlopen('http://$SRT_FRONTEND_HOST:$SRT_FRONTEND_PORT/health')\""
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 Processes = Callable[..., dict[int, str]]
 Eventually = Callable[[Callable[[], Any]], Any]
 HTTP = ["python3", "-m", "http.server", "--bind", "127.0.0.1"]
