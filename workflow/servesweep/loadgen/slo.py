@@ -20,7 +20,7 @@ OBJECTIVES = {**AT_MOST, **AT_LEAST}
 class SloMark(BaseModel):
     """Whether a point kept its objectives."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     met: bool = Field(description="Whether every objective was kept.")
     limits: dict[str, float] = Field(description="The objectives as asked.")

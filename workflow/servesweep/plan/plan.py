@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -271,15 +272,19 @@ def plan_in(text: str | bytes) -> Plan:
     Raises:
         ValidationError: where it is no plan of this version.
     """
-    return _PlanFile.model_validate_json(text).root
+    return _file().model_validate_json(text).root
 
 
 def plan_text(plan: Plan) -> str:
     """The plan as it stands in plan.json."""
-    return _PlanFile(plan).model_dump_json(indent=1, by_alias=True) + "\n"
+    return _file()(plan).model_dump_json(indent=1, by_alias=True) + "\n"
 
 
-class _PlanFile(RootModel[Plan]):
-    """A plan as it is read and written; without the constants infinity would come back as null."""
+# Made where a plan is read or written: whoever only makes plans would wait for it.
+@cache
+def _file() -> type[RootModel[Plan]]:
+    class PlanFile(RootModel[Plan]):
+        # Without the constants infinity would come back as null.
+        model_config = ConfigDict(title="Plan", ser_json_inf_nan="constants")
 
-    model_config = ConfigDict(title="Plan", ser_json_inf_nan="constants", defer_build=True)
+    return PlanFile
