@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from tests.faults import told
 
+pytestmark = pytest.mark.long
+
 # A minute of work and more: nothing is finished before it is ended.
 LONG = {"osl": 200, "args": {"itl-ms": 50}, "num_prompts_mult": 30, "num_warmup_mult": 0}
 CANCELLED, KILLED, OUT_OF_TIME, NO_CLIENT = "cancelled", "worker-killed", "out-of-time", "client-killed"
