@@ -1,7 +1,6 @@
 """A browser, and pages for it."""
 
 import importlib.util
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from tests.browser.browsing import QUIET
 from tests.browser.written_sweep import SHAPES, write_configuration
+from tests.conftest import require
 
 from servesweep.report.write import write_report
 
@@ -23,11 +23,7 @@ def browser() -> Iterator[Any]:
         ("chromium", found),
         ("playwright", importlib.util.find_spec("playwright")),
     ):
-        if there is None:
-            missing = f"missing real component: {component}"
-            if os.environ.get("CI") == "true":
-                pytest.fail(missing)
-            pytest.skip(missing)
+        require(component, there is not None, "make test, and Debian's package chromium")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

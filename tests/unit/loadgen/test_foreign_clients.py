@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("aiperf")
-pytest.importorskip("lm_eval")
+from tests.conftest import require
 
 from servesweep.loadgen import aiperf, evaluation
 from servesweep.loadgen.foreign import Ended, run_to_the_end
 
 NAMES = {"configuration": "c", "point": "c2", "digest": "d", "model": "llama"}
 ENDED = Ended(0, ["fine"], "2026-01-01T00:00:00.000+00:00", 9.0)
+
+
+@pytest.fixture(autouse=True)
+def clients() -> None:
+    for package, extra in (("aiperf", "aiperf"), ("lm_eval", "lm-eval")):
+        require(package, importlib.util.find_spec(package) is not None, f"uv pip install -e '.[{extra}]'")
 
 
 def figure(**stats: float) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def drawing_script() -> str:
     with contextlib.suppress(OSError, UnicodeDecodeError):
         if text := kept.read_text():
             return text
-    arguments: dict[str, Any] = {"vl_version": version}  # its type stub asks for `snippet` too
+    arguments: dict[str, Any] = {"vl_version": version}  # as it is typed `snippet` is required, and it is not
     text = str(vl_convert.javascript_bundle(**arguments))
     with contextlib.suppress(OSError):  # a cache is no more than that
         kept.parent.mkdir(parents=True, exist_ok=True)
