@@ -29,7 +29,7 @@ def argument_faults(args: Mapping[str, Any], reserved: frozenset[str], vocabular
     twice = dict(repeated(args, vocabulary.full))
     faults = []
     for name, value in args.items():
-        sentence = misnamed(name, reserved) or _mistaken(name, reserved, vocabulary)
+        sentence = _mistaken(name, reserved, vocabulary)
         if sentence is None and name in twice:
             sentence = f"this argument is given twice: {twice[name]} is the same one, so keep one"
         if sentence := sentence or no_words(value):
@@ -37,7 +37,7 @@ def argument_faults(args: Mapping[str, Any], reserved: frozenset[str], vocabular
     return faults
 
 
-def misnamed(name: str, reserved: frozenset[str]) -> str | None:
+def _misnamed(name: str, reserved: frozenset[str]) -> str | None:
     """Why a name is no flag's, with the nearest that is."""
     if NAME.fullmatch(name):
         return None
@@ -58,7 +58,9 @@ def misnamed(name: str, reserved: frozenset[str]) -> str | None:
 # The recipes of a sweep have a few dozen names between them.
 @lru_cache(maxsize=10_000)
 def _mistaken(name: str, reserved: frozenset[str], vocabulary: Vocabulary) -> str | None:
-    """Why a name may not stand here: it sets what the product sets, or is no full name of what it reads."""
+    """Why a name may not stand here: it is no flag's, sets what the product sets, or is no full name."""
+    if sentence := _misnamed(name, reserved):
+        return sentence
     full = vocabulary.full(name)
     if {kebab(name), full.partition(".")[0]} & reserved:
         return TOPOLOGY

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from servesweep.engines.flags import kebab, named
@@ -28,6 +29,8 @@ class Vocabulary:
     shorts: Mapping[str, str] = field(default_factory=dict)
     further: frozenset[str] = frozenset()
 
+    # The same few names stand in all recipes.
+    @lru_cache(maxsize=10_000)  # noqa: B019 - vocabularies live as long as their engines, which is always
     def full(self, name: str) -> str:
         """The flag that a name means; of a dotted one (`config.key`) the key stays."""
         base, dot, key = kebab(name).partition(".")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -13,7 +12,7 @@ from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.dynamo import DynamoSection, DynamoSource
 from servesweep.recipe.recipe import Recipe
 from servesweep.services.placeholders import fill
-from servesweep.topology.deployment import Deployment
+from servesweep.topology.deployment import Deployment, changed
 
 SETUP_DIRECTORY = "configs"
 SETUP_MOUNT = "/configs"
@@ -34,7 +33,7 @@ def in_containers(
         if step.image:
             key = (step.kind, step.image)
             known[key] = update["mounts"] = known.get(key) or mounts(step, recipe, cluster, deployment)
-        found.append(replace(step, **update) if update else step)
+        found.append(changed(step, **update) if update else step)
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from servesweep.engines.flags import given
 from servesweep.plan.roles import Role
 from servesweep.recipe.problems import KeyPath, dotted
 
@@ -17,7 +16,7 @@ def too_large(roles: Sequence[Role], per_node: int) -> Iterator[tuple[KeyPath, s
     for role in roles:
         if role.framework_args is not None:
             continue
-        asked, held = asked_gpus(role), role.shape.gpus
+        asked, held = role.asked_gpus, role.shape.gpus
         if held > per_node and not role.engine.exact_packing:
             # Where its GPUs fill no whole nodes, it has them all the same.
             held = -(-held // per_node) * per_node
@@ -29,15 +28,9 @@ def too_large(roles: Sequence[Role], per_node: int) -> Iterator[tuple[KeyPath, s
 def uneven(roles: Sequence[Role]) -> Iterator[str]:
     """Notes about sizes that are not the GPUs of a worker, and let it start."""
     for role in roles:
-        asked, held = asked_gpus(role), role.shape.gpus
+        asked, held = role.asked_gpus, role.shape.gpus
         if asked not in (None, held):
             yield f"{dotted(where(role))} spread the model over {asked} GPUs, and each worker has {held}"
-
-
-def asked_gpus(role: Role) -> int | None:
-    """GPUs that the sizes in a role's arguments take; None where they give none."""
-    words = role.framework_args
-    return role.engine.gpus_of(role.args if words is None else given(words))
 
 
 def where(role: Role) -> KeyPath:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from servesweep.engines import ENGINES
 from servesweep.engines.engine import Engine
+from servesweep.engines.flags import given
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.engine import EngineSection
 from servesweep.recipe.kv_events import KvEventsSection
@@ -47,6 +49,12 @@ class Role:
     def mode(self) -> Mode:
         """prefill, decode or agg."""
         return self.shape.mode
+
+    @cached_property
+    def asked_gpus(self) -> int | None:
+        """GPUs that the parallel sizes in its arguments take; None where they give none."""
+        words = self.framework_args
+        return self.engine.gpus_of(self.args if words is None else given(words))
 
 
 def resolve_roles(recipe: Recipe, variant: Variant, cluster: Cluster) -> list[Role]:

@@ -18,7 +18,7 @@ from servesweep.services.instance import Instance
 from servesweep.services.mooncake_master import master_environment
 from servesweep.services.placeholders import fill, misspelt
 from servesweep.services.service import SharedService
-from servesweep.topology.deployment import Binding, Command, Deployment, Probe, Readiness
+from servesweep.topology.deployment import Binding, Command, Deployment, Probe, Readiness, changed
 from servesweep.topology.ports import MOONCAKE_METADATA
 
 
@@ -217,7 +217,7 @@ def _command(cluster: Cluster, wanted: Wanted, instance: Instance, variant: Vari
         **devices,
         **kind.owned_environment(instance),
     }
-    return replace(command, argv=argv, env=env)
+    return changed(command, argv=argv, env=env)
 
 
 def _moved(wanted: Wanted, instance: Instance, variant: Variant) -> dict[int, int]:

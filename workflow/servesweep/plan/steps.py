@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from servesweep.engines.engine import WorkerSpec
 from servesweep.frontends.frontend import Frontend
@@ -16,7 +15,7 @@ from servesweep.plan.roles import Role
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.recipe import Recipe
-from servesweep.topology.deployment import Command, Deployment, step_name, uneven
+from servesweep.topology.deployment import Command, Deployment, changed, step_name, uneven
 from servesweep.topology.shapes import ProcessPlace
 
 NUMA_NODE_0 = ("numactl", "--cpunodebind=0", "--membind=0")
@@ -94,16 +93,16 @@ def _worker_command(
         words = (*role.framework_args, *role.engine.replica_words(role.framework_args, deployment))
         command = role.engine.replica(process, words, role.options, deployment)
         command = around(command, role, process, deployment, cluster)
-        return replace(command, env={**command.env, **said, **devices})
+        return changed(command, env={**command.env, **said, **devices})
     command = role.engine.command(process, spec, deployment)
     head = {"HEAD_NODE_IP": deployment.address(deployment.head)}
     traced = preset(recipe.observability, process.mode, deployment)
     last = {**devices, **role.engine.environment(process, spec, deployment)}
     env = {**head, **command.env, **traced, **said}
     if recipe.profiling.type == "none":
-        return replace(command, env=env | last)
-    command = profiled(replace(command, env=env), recipe.profiling, role.engine, process, deployment)
-    return replace(command, env=command.env | last)
+        return changed(command, env=env | last)
+    command = profiled(changed(command, env=env), recipe.profiling, role.engine, process, deployment)
+    return changed(command, env=command.env | last)
 
 
 def _devices(role: Role, process: ProcessPlace, deployment: Deployment) -> dict[str, str]:
@@ -160,7 +159,7 @@ def frontend_steps(
             kind="frontend",
             index=number,
             node=one.node,
-            command=replace(command, argv=argv, env={**command.env, **said}),
+            command=changed(command, argv=argv, env={**command.env, **said}),
             probe=frontend.probe(one.port),
             after_workers=frontend.needs_workers,
             image=_image(section.container_image or recipe.model.container, cluster),

@@ -93,22 +93,24 @@ def _empty_keys(model: type[BaseModel], data: Any) -> Iterator[KeyPath]:
             yield from ((at, *path) for path in _empty_keys(model, item))
     if not isinstance(data, dict):
         return
-    for key, null_is_fine, inner in _keys(model):
-        if key not in data:
+    keys = _keys(model)
+    for key, value in data.items():
+        if key not in keys:
             continue
-        if data[key] is None and not null_is_fine:
+        null_is_fine, inner = keys[key]
+        if value is None and not null_is_fine:
             yield (key,)
         elif inner is not None:
-            yield from ((key, *path) for path in _empty_keys(inner, data[key]))
+            yield from ((key, *path) for path in _empty_keys(inner, value))
 
 
 @cache
-def _keys(model: type[BaseModel]) -> list[tuple[str, bool, type[BaseModel] | None]]:
-    """Of each key of a model: its name, whether null says something, the model below it."""
-    return [
-        (field.alias or name, allows_nothing(field), model_in(field.annotation))
+def _keys(model: type[BaseModel]) -> dict[str, tuple[bool, type[BaseModel] | None]]:
+    """Of each key of a model whether null says something, and the model below it."""
+    return {
+        field.alias or name: (allows_nothing(field), model_in(field.annotation))
         for name, field in model.model_fields.items()
-    ]
+    }
 
 
 def _path(variant: Variant, prefix: KeyPath, detail: ErrorDetails) -> KeyPath:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, TypeVar, dataclass_transform
+from typing import Any, Literal, TypeVar, dataclass_transform
 
 from pydantic import BaseModel, ConfigDict
 
@@ -34,9 +34,19 @@ def rendered(kind: type[T]) -> type[T]:
     A sweep makes tens of thousands of them, from values that the recipe's models have checked. Nobody
     changes one: the type checker sees to that, and `dataclass(frozen=True)` would make each thrice as slow.
     """
-    made = dataclass(slots=True, kw_only=True)(kind)
+    made = dataclass(kw_only=True)(kind)
     made.__pydantic_config__ = OF_FILES  # type: ignore[attr-defined]
     return made
+
+
+def changed(value: T, **changes: Any) -> T:
+    """A copy of a part of a plan with other values in it.
+
+    `dataclasses.replace`, which calls the constructor with every field, would take ten times as long.
+    """
+    copy = object.__new__(type(value))
+    copy.__dict__.update(value.__dict__, **changes)
+    return copy
 
 
 @rendered
