@@ -1,0 +1,71 @@
+"""Commands inside an allocation: run, health-gate, benchmark."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from servesweep.cli.faults import CommandFault, running_deployment
+from servesweep.evidence.files import RunFiles, write_atomically
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--launcher", type=click.Choice(["local", "slurm"]), required=True, help="How processes are started."
+)
+@click.option("--log", type=click.Path(path_type=Path), help="File that gets the story of the run too.")
+def run(directory: Path, launcher: Literal["local", "slurm"], log: Path | None) -> None:
+    """Run one configuration, results/<configuration>, inside the allocation around this process."""
+    from servesweep.plan.plan import PlanError
+    from servesweep.runtime.executor_answers import restore_slurm_conf
+    from servesweep.runtime.run import run_configuration
+    from servesweep.runtime.story import Story
+
+    restore_slurm_conf()
+    with Story(directory.name, log) as story:
+        try:
+            code = run_configuration(directory, launcher, story)
+        except PlanError as error:
+            story(str(error))
+            code = 1
+    sys.exit(code)
+
+
+@click.command("health-gate")
+@click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
+def health_gate(directory: Path) -> None:
+    """Wait until the running deployment is healthy, and write health.json."""
+    from servesweep.runtime.health_gate import Gate, UnhealthyError, verdict_record
+
+    files = RunFiles(directory.resolve())
+    deployment, allocation = running_deployment(files)
+    hosts = {host.name: host.host for host in allocation.hosts}
+    try:
+        verdict = asyncio.run(Gate(deployment, files.logs, hosts, click.echo).open())
+    except UnhealthyError as error:
+        write_atomically(files.unhealthy, json.dumps(error.record(), indent=1) + "\n")
+        raise CommandFault(str(error)) from None
+    write_atomically(files.health, json.dumps(verdict_record(deployment, verdict), indent=1) + "\n")
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--point", required=True, help="Which load level.")
+def benchmark(directory: Path, point: str) -> None:
+    """Measure one point of the running deployment."""
+    from servesweep.runtime.measuring import NoSuchPointError, become_client, client_words
+    from servesweep.runtime.secrets import MissingSecretError
+
+    files = RunFiles(directory.resolve())
+    deployment, allocation = running_deployment(files)
+    try:
+        words = client_words(files, deployment, allocation, point)
+    except (NoSuchPointError, MissingSecretError) as error:
+        raise CommandFault(str(error)) from None
+    become_client(words, Path(allocation.project))
