@@ -32,7 +32,8 @@ for file in pathlib.Path(sys.argv[1]).rglob("*.yaml"):
 PLANNING = """
 import contextlib, pathlib, sys
 from servesweep.plan.recipe_files import find_recipes
-from servesweep.plan.sweep import read_cluster, read_sweep
+from servesweep.plan.cluster_file import read_cluster
+from servesweep.plan.sweep import read_sweep
 from servesweep.recipe.problems import RecipeError
 with contextlib.suppress(RecipeError):
     read_sweep(find_recipes(sys.argv[1]), read_cluster(sys.argv[2]), pathlib.Path(sys.argv[1]))

@@ -95,9 +95,10 @@ def bare(root: Path, count: int, recipes: int) -> Path:
 
 def with_plan_of(root: Path, cluster: str) -> str:
     """Write what validation writes for one configuration of the project's grid, and name it."""
+    from servesweep.plan.cluster_file import read_cluster
     from servesweep.plan.plan import plan_text
     from servesweep.plan.recipe_files import find_recipes
-    from servesweep.plan.sweep import read_cluster, read_recipe_file
+    from servesweep.plan.sweep import read_recipe_file
 
     with contextlib.chdir(root):
         recipes = Path("config/recipes")

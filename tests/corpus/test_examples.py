@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from servesweep.migration.migrate import migrate_text
+from servesweep.plan.cluster_file import read_cluster
 from servesweep.plan.plan import Plan, Step
 from servesweep.plan.recipe_files import RecipeFile
-from servesweep.plan.sweep import read_cluster, read_recipe_file
+from servesweep.plan.sweep import read_recipe_file
 from servesweep.recipe.problems import RecipeError
 
 CLUSTER = """

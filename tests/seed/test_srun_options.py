@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from servesweep.evidence.files import RunFiles
-from servesweep.plan.sweep import read_cluster
+from servesweep.plan.cluster_file import read_cluster
 from servesweep.recipe.problems import RecipeError
 from servesweep.runtime.allocation import Allocation, Host
 from servesweep.runtime.measuring import client_words

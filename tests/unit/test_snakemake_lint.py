@@ -34,9 +34,10 @@ def test_lint_has_no_finding(snakefile: str, tmp_path: Path) -> None:
 
 def _write_deployment(directory: Path) -> None:
     """The nested workflow reads its points from the deployment."""
+    from servesweep.plan.cluster_file import read_cluster
     from servesweep.plan.plan import plan_text
     from servesweep.plan.recipe_files import RecipeFile
-    from servesweep.plan.sweep import read_cluster, read_recipe_file
+    from servesweep.plan.sweep import read_recipe_file
 
     cluster = read_cluster(str(REPOSITORY / "config/local.yaml"))
     recipe = RecipeFile(str(REPOSITORY / "config/recipes/demo.yaml"))

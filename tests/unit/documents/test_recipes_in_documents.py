@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from servesweep.plan.cluster_file import read_cluster
 from servesweep.plan.plan import Plan
 from servesweep.plan.recipe_files import find_recipes
-from servesweep.plan.sweep import read_cluster, read_sweep
+from servesweep.plan.sweep import read_sweep
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 FENCE = re.compile(r"^```yaml\n(schema: 2\n.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -209,8 +209,10 @@ def test_ids_of_a_sweep_are_unique_and_file_name_safe(plans: Callable[..., list[
 
 
 def test_the_content_of_a_named_file_is_part_of_the_identity(tmp_path: Path) -> None:
+    from servesweep.plan.cluster_file import read_cluster
     from servesweep.plan.recipe_files import RecipeFile
-    from servesweep.plan.sweep import file_digest, read_cluster, read_recipe_file
+    from servesweep.plan.resolving import file_digest
+    from servesweep.plan.sweep import read_recipe_file
 
     tokenizer = tmp_path / "tokenizer.json"
     tokenizer.write_text("{}")

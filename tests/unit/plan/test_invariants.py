@@ -13,9 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from servesweep.plan.cluster_file import read_cluster
 from servesweep.plan.plan import Plan, plan_text
 from servesweep.plan.recipe_files import RecipeFile
-from servesweep.plan.sweep import read_cluster, read_recipe_file
+from servesweep.plan.sweep import read_recipe_file
 from servesweep.recipe.problems import Problem, RecipeError
 
 REPOSITORY = Path(__file__).resolve().parents[3]

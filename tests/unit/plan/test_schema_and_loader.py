@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
+from servesweep.plan.cluster_file import read_cluster
 from servesweep.plan.json_schema import cluster_schema, recipe_schema
 from servesweep.plan.recipe_files import RecipeFile
-from servesweep.plan.sweep import read_cluster, read_recipe_file
+from servesweep.plan.sweep import read_recipe_file
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.source import parse

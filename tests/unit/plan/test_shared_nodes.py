@@ -10,10 +10,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from servesweep.plan.cluster_file import read_cluster
 from servesweep.plan.plan import Plan, plan_text, read_plan
 from servesweep.plan.recipe_files import find_recipes
 from servesweep.plan.render import rebind
-from servesweep.plan.sweep import read_cluster, read_sweep
+from servesweep.plan.sweep import read_sweep
 from servesweep.topology import ports
 from servesweep.topology.deployment import Binding
 from servesweep.topology.ports import PortBlock

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from servesweep.plan.cluster_file import read_cluster
 from servesweep.plan.plan import Plan
-from servesweep.plan.sweep import read_cluster
 from servesweep.recipe.problems import RecipeError
 
 AGG = "engine: sglang\nroles: {agg: {nodes: 1}}\n"

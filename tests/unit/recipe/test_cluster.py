@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from servesweep.plan.sweep import read_cluster
+from servesweep.plan.cluster_file import read_cluster
 from servesweep.recipe.after_run import ReportingSection
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.health_check import HealthCheckSection

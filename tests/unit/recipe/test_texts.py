@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from servesweep.plan.sweep import read_cluster
+from servesweep.plan.cluster_file import read_cluster
 from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.source import parse

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from servesweep.plan.cluster_file import read_cluster
 from servesweep.plan.plan import Plan, plan_text
 from servesweep.plan.recipe_files import RecipeFile
 from servesweep.plan.secrets import sources, with_secrets
-from servesweep.plan.sweep import read_cluster, read_recipe_file
+from servesweep.plan.sweep import read_recipe_file
 from servesweep.recipe.problems import RecipeError
 from servesweep.runtime.blot import Blot
 from servesweep.runtime.shield import shielded

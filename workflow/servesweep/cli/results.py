@@ -55,7 +55,7 @@ def report(results: Path, sweep: Path | None, snakemake_log: Path | None, cluste
 
 
 def _gpu_hour_price(cluster_file: str) -> dict[str, float]:
-    from servesweep.plan.sweep import read_cluster
+    from servesweep.plan.cluster_file import read_cluster
     from servesweep.recipe.problems import RecipeError
 
     try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from servesweep.plan.cluster_file import read_cluster
 from servesweep.plan.default_cluster import default_cluster
 from servesweep.plan.node_map import describe
 from servesweep.plan.plan import Plan
@@ -16,7 +17,7 @@ from servesweep.plan.plan_object import plan_object
 from servesweep.plan.plan_page import plan_page
 from servesweep.plan.preflight import preflight
 from servesweep.plan.recipe_files import find_recipes
-from servesweep.plan.sweep import read_cluster, read_what_can_be_read
+from servesweep.plan.sweep import read_what_can_be_read
 from servesweep.plan.table import RECIPE_ROOT
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import Problem

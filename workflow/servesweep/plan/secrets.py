@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from servesweep.plan.cluster_file import read_cluster
 from servesweep.plan.plan import Plan
-from servesweep.plan.sweep import read_cluster, recipe_of
+from servesweep.plan.resolving import recipe_of
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import RecipeError
 from servesweep.recipe.secret_names import may_hold_secrets

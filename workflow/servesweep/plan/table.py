@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from servesweep.plan.cluster_file import read_cluster
 from servesweep.plan.configuration import configuration_id
 from servesweep.plan.plan import Plan, PlanError, read_plan
 from servesweep.plan.preflight import preflight
 from servesweep.plan.recipe_files import RecipeFile, find_recipes
 from servesweep.plan.secrets import missing_secrets
-from servesweep.plan.sweep import read_cluster, read_recipe_file, read_sweep
+from servesweep.plan.sweep import read_recipe_file, read_sweep
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import Problem, RecipeError, nearest, shown
 
