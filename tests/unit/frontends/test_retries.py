@@ -2,7 +2,7 @@
 
 import pytest
 
-from servesweep.frontends.frontend import retry_flags
+from servesweep.frontends.rust_router import retry_flags
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from servesweep.frontends.frontend import Frontend, frontend_flags
-from servesweep.frontends.sglang_router import router_census
+from servesweep.frontends.rust_router import agg_urls, router_census
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.topology.deployment import Census, Command, Deployment
 
@@ -34,7 +34,7 @@ class Atomesh(Frontend):
                 for worker in deployment.serving(mode):
                     words += [f"--{mode}", deployment.url(worker)]
         else:
-            words += ["--worker-urls", *(deployment.url(worker) for worker in deployment.serving("agg"))]
+            words += agg_urls(deployment)
         words += ["--host", "0.0.0.0", "--port", str(port), "--backend", "atom"]
         return Command(argv=(*words, *frontend_flags(section.args)))
 

@@ -12,10 +12,8 @@ from servesweep.engines.vocabulary import NO_WORDS, Vocabulary
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.problems import listed
 from servesweep.topology.deployment import Census, Command, Deployment, Endpoint, Probe, Transport
-from servesweep.topology.ports import ROUTER_METRICS, WORKER_HTTP, PortBlock
+from servesweep.topology.ports import WORKER_HTTP, PortBlock
 from servesweep.topology.shapes import Mode
-
-METRICS = "prometheus-port"
 
 
 class Frontend(ABC):
@@ -97,30 +95,3 @@ def frontend_flags(args: Mapping[str, Any], spell: Callable[[str], str] = kebab)
         if value is not True:
             words += [text(item) for item in (value if isinstance(value, list) else [value])]
     return words
-
-
-def metrics_flags(args: Mapping[str, Any], deployment: Deployment, port: int) -> list[str]:
-    """Where the router that listens on `port` tells its metrics, on a node that other jobs share.
-
-    It opens that port unasked, and a second router of the node ends for it.
-    """
-    node = next(one.node for one in deployment.frontends if one.port == port)
-    if not deployment.binding.windows.get(node) or any(kebab(name) == METRICS for name in args):
-        return []
-    return [f"--{METRICS}", str(deployment.port(node, ROUTER_METRICS))]
-
-
-def cache_aware(args: Mapping[str, Any]) -> bool:
-    """Whether one of a Rust router's policies is `cache_aware`, which is also the default of both."""
-    said = {kebab(name): value for name, value in args.items()}
-    own = said.get("policy", "cache_aware")
-    return "cache_aware" in (said.get("prefill-policy", own), said.get("decode-policy", own))
-
-
-def retry_flags(args: Mapping[str, Any]) -> list[str]:
-    """Turn a router's retries off, unless the recipe says something about them.
-
-    A retried request hides a worker that fails, and shows as a slow answer of one that does not.
-    """
-    told = any(kebab(name).startswith(("retry-", "disable-retries")) for name in args)
-    return [] if told else ["--disable-retries"]
