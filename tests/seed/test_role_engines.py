@@ -58,7 +58,7 @@ class TestRoleEngines:
              f"roles.prefill.engine.connector: {OWN} cannot use the connector lmcache-mp,"
              " whose workers discover each other"),
             ("engine: sglang, args: {grpc-mode: true}",
-             f"roles.prefill.args.grpc-mode: {OWN} are asked by HTTP: SGLang's gRPC is not supported"),
+             f"roles.prefill.args.grpc-mode: {OWN} are asked by HTTP: gRPC of sglang is not supported"),
             ("engine: sglang, gpus: 12, workers: 1",
              "roles.prefill.gpus: with engines per role a worker of several nodes has whole nodes,"
              " and 12 GPUs are 1.5 nodes of 8"),
@@ -202,7 +202,7 @@ class TestRoleEngines:
         )
         assert read.complaint(roles) == (
             f"recipe.yaml:6: roles.decode.args.{spelling}: {OWN} are asked by HTTP:"
-            " SGLang's gRPC is not supported"
+            " gRPC of sglang is not supported"
         )
         assert read.plan(roles.replace("true", "false")).engine == "sglang"
 

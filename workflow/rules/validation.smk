@@ -11,7 +11,7 @@ rule validate:
     params:
         digests=table.digests,
         recipes=table.recipe_words,
-        settings=[f"--set={assignment}" for assignment in table.settings],
+        settings=table.setting_words,
     shell:
         "servesweep validate {params.recipes:q} {params.settings:q} --cluster {input.cluster:q}"
         " --results results --record {output.record} 2>&1 | tee {log} >&2"

@@ -108,3 +108,16 @@ def test_variants_lose_their_unknown_keys_too(block: str) -> None:
 def test_the_options_of_the_engines_are_those_that_v2_reads() -> None:
     options = {key for name in unknown.ENGINES for key in ENGINES[name].Options.model_fields}
     assert options | {"type"} == unknown.ENGINE_KEYS
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "backend: {type: sglang, mooncake_kv_store: {env: x}}\n",
+        "backend: {type: sglang}\ntelemetry: {default_frequency: .inf}\n",
+        "backend: {type: sglang}\nobservability: {tachometer: {default_frequency: .nan}}\n",
+    ],
+)
+def test_values_of_another_form_end_in_no_traceback(fault: str) -> None:
+    head = "name: x\nmodel: {path: m}\nresources: {agg_nodes: 1, agg_workers: 1, gpus_per_node: 8}\n"
+    assert "schema: 2" in migrate_text(head + fault, "r.yaml").text

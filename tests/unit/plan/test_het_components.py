@@ -67,3 +67,11 @@ def test_colocation_takes_the_nodes_that_its_packing_needs(plan: Callable[..., P
         "roles: {prefill: {nodes: 2, workers: 2, gpus: 5}, decode: {nodes: 2, workers: 2, gpus: 3}}\n"
     )
     assert len(found.nodes) == 3
+
+
+def test_a_worker_lies_in_the_component_of_its_own_role(complaint: Callable[..., str]) -> None:
+    overflowing = (
+        "engine: sglang\nroles: {prefill: {nodes: 3, workers: 1, gpus: 8},"
+        " decode: {nodes: 1, workers: 3, gpus: 8}}\n"
+    )
+    assert "decode_0 lies in the other role's component" in complaint(HET + overflowing)

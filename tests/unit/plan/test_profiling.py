@@ -84,3 +84,12 @@ def test_sidecars_are_not_profiled(complaint: Callable[..., str]) -> None:
         " duration_secs: 1}\n"
     )
     assert "profiling.type: a profiler would trace the sidecar too: profile without sidecars" in found
+
+
+def test_services_alone_have_no_workers_to_profile(complaint: Callable[..., str]) -> None:
+    text = (
+        "frontend: {type: none}\nbenchmark: {type: manual}\n"
+        'services: [{name: x, nodes: 1, command: [sleep, "1"], readiness: {port: 80}}]\n'
+        "profiling: {type: nsys, aggregated: {start_step: 1, stop_step: 2}}\n"
+    )
+    assert "profiling.aggregated: this recipe has no such workers: it has no roles" in complaint(text)

@@ -376,3 +376,11 @@ def test_on_one_machine_instances_share_its_ports(complaint: Callable[..., str])
     text = "name: p, nodes: 2, command: [x], readiness: {port: 9000}"
     found = complaint(ALONE + declared(text), launcher="local")
     assert "services[0]: p_n1 and p_n0 both listen on port 9000 of localhost" in found
+
+
+@pytest.mark.parametrize("ports", ["port: 8265", "port: 9000, dashboard_port: 9000"])
+def test_the_head_of_ray_and_its_dashboard_have_ports_of_their_own(
+    complaint: Callable[..., str], ports: str
+) -> None:
+    text = ALONE + declared(f"name: x, type: ray, nodes: 2, options: {{{ports}}}")
+    assert "services[0].options: the head and its dashboard would listen on one port" in complaint(text)

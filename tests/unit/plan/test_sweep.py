@@ -106,6 +106,21 @@ def test_two_files_may_not_give_one_name() -> None:
     )
 
 
+def test_braces_are_snakemakes_in_paths_alone() -> None:
+    write("odd/{x}.yaml", PLAIN)
+    assert complaint(recipes="odd", cluster="config/cluster.yaml") == (
+        "odd/{x}.yaml: Snakemake takes braces in a path for a wildcard: rename the file or directory"
+    )
+    found = SweepTable("config/cluster.yaml", "local", ["roles.agg.args.foo={a}"])
+    assert found.setting_words(wildcards()) == ["--set=roles.agg.args.foo={a}"]
+
+
+def test_a_configuration_is_not_called_as_a_file_of_the_results() -> None:
+    write("config/recipes/summary.csv.yaml", PLAIN)
+    told = complaint(recipes="config/recipes/summary.csv.yaml", cluster="config/cluster.yaml")
+    assert "and the results have a file of that name: rename it" in told
+
+
 def test_every_name_that_means_nothing_is_told() -> None:
     told = complaint(recipes="config/recipes/on.yaml config/nowhere/ x*.yaml", cluster="config/cluster.yaml")
     assert told.splitlines() == [

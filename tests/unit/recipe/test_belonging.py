@@ -47,6 +47,9 @@ def told(body: str) -> str:
          " write args.tensor-parallel-size"),
         ("roles: {agg: {nodes: 1, tp: 8}}",
          "roles.agg.tp: unknown key here: flags of the engine belong under args: write args.tp"),
+        ("roles: {agg: {nodes: 1, gups: 8}}",
+         "roles.agg.gups: unknown key here: did you mean gpus? Otherwise flags of the engine belong under"
+         " args: write args.gups"),
         ("roles: {agg: {nodes: 1, wokers: 8}}", "roles.agg.wokers: unknown key; did you mean workers?"),
         ("roles: {agg: {nodes: 1, environment: {A: 1}}}",
          "roles.agg.environment: unknown key; did you mean env?"),

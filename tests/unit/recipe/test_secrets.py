@@ -33,6 +33,7 @@ def test_names_of_secrets(name: str) -> None:
     "name",
     ["max-num-batched-tokens", "skip-tokenizer-init", "TOKENIZERS_PARALLELISM", "custom_tokenizer",
      "token_env", "ssl-keyfile", "SSH_KEY_PATH", "author", "tokenizer-mode", "keyword",
+     "wckey", "UCX_IB_PKEY", "sort-key", "SCHED_KEY", "partition_key",
      "SGLANG_MAX_TOKENS_PER_RANK", "decode-token-threshold", "model"],
 )  # fmt: skip
 def test_names_of_other_things(name: str) -> None:
@@ -79,8 +80,16 @@ def test_numbers_and_switches_are_secrets_only_where_they_may_be_passwords() -> 
         "USE_AUTH": "true",
         "A_KEY": 7,
         "B_KEY": 7654321,
+        "C_PASSWORD": 12345,
+        "VLLM_Y_TOKEN": "123456789012345",
     }
-    assert hidden(data) == {**data, "DB_PASSWORD": "${DB_PASSWORD}", "B_KEY": "${B_KEY}"}
+    secrets = ("DB_PASSWORD", "B_KEY", "C_PASSWORD", "VLLM_Y_TOKEN")
+    assert hidden(data) == {**data, **{name: f"${{{name}}}" for name in secrets}}
+
+
+def test_a_header_s_name_is_no_secret_and_its_value_is() -> None:
+    data = {"auth_header": "X-Authorization", "AUTH_HEADER": "Bearer sk-very-secret"}
+    assert hidden(data) == {**data, "AUTH_HEADER": "${AUTH_HEADER}"}
 
 
 def test_an_ordinary_word_is_hidden_where_it_is_a_secret_and_nowhere_else() -> None:

@@ -333,7 +333,6 @@ def test_different_variants_of_one_suffix_are_refused() -> None:
     assert complaint(text) == (
         "r.yaml:9: zip_override_p: both override_p_0 and zip_override_p[0] give the suffix p_0; rename one"
     )
-    assert "both sweep and sweep give the suffix p-a-b" in complaint("sweep:\n  p: [-a b, -a/b]\nx: '{p}'\n")
 
 
 def test_set_reads_scalars_and_lists_and_leaves_the_rest_alone() -> None:
@@ -408,3 +407,41 @@ def test_a_base_is_judged_where_no_variant_can_be_built() -> None:
 def test_a_selector_does_not_hide_blocks_that_cannot_be_read() -> None:
     found = select(read(f"{BASE}overide_y: {{}}\noverride_x: {{}}\noverride_z: {{}}\n"), "override_x")
     assert [one.origin for one in found] == ["overide_y", "override_x"]
+
+
+def test_a_swept_number_is_put_into_text_as_it_is_written() -> None:
+    one, two = expand(read('sweep: {tag: [0.9, 0.10]}\na: "v{tag}"\n'))
+    assert (one.data, two.data) == ({"a": "v0.9"}, {"a": "v0.10"})
+    assert suffixes([one, two]) == ["tag0.9", "tag0.10"]
+
+
+def test_numbers_that_are_written_otherwise_are_other_variants() -> None:
+    text = "base: {env: {V: 1}}\noverride_a: {env: {V: 12.1}}\noverride_b: {env: {V: 12.10}}\n"
+    assert suffixes(expand(read(text))) == ["a", "b"]
+
+
+def test_values_of_one_name_are_told_apart_by_digits() -> None:
+    first, second = suffixes(expand(read("sweep: {p: [a b, a-b]}\na: '{p}'\n")))
+    assert first == "pa-b"
+    assert second is not None
+    assert second.startswith("pa-b-")
+    assert len(set(suffixes(expand(read('sweep: {p: [1, "1", [1]]}\na: "{p}"\n'))))) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('sweep: {p: [sk-aaaa, sk-bbbb]}\nenv: {API_KEY: "{p}"}\n',
+         "r.yaml:1: sweep.p: its values are secrets (env.API_KEY), and a configuration is called after them:"
+         " set variables, and write ${NAME}"),
+        ('sweep: {p: [[], [{a: 1}]]}\nservices: "{p}"\n',
+         "r.yaml:1: sweep.p: a value is a mapping, or has one in it"),
+        ('sweep: {"": [1]}\na: 1\n', "r.yaml:1: sweep.: a parameter's name is letters"),
+    ],
+)  # fmt: skip
+def test_values_that_a_grid_cannot_have(text: str, message: str) -> None:
+    assert complaint(text).startswith(message)
+
+
+def test_a_grid_of_variables_that_hold_secrets() -> None:
+    assert len(expand(read('sweep: {p: ["${KEY_A}", "${KEY_B}"]}\nenv: {API_KEY: "{p}"}\n'))) == 2

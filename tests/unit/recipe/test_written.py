@@ -1,5 +1,7 @@
 """Numbers in places where they are text in the end keep their spelling."""
 
+import yaml
+
 from servesweep.recipe.composing import compose, construct
 from servesweep.recipe.naming import safe_name
 from servesweep.recipe.recipe import Recipe
@@ -21,6 +23,15 @@ def test_an_environment_has_what_was_written() -> None:
     recipe = Recipe.model_validate(construct(node).data)
     assert recipe.environment == {"V": "12.10", "W": "007", "X": "1e5", "Z": "+5", "N": "7"}
     assert recipe.srun_options == {"mem-per-cpu": "0.50"}
+
+
+def test_in_yaml_they_are_plain_numbers_and_python_writes_them_in_its_own_way() -> None:
+    node = compose("{a: 0.50, b: 007, c: 1e5}")
+    assert node is not None
+    data = construct(node).data
+    assert yaml.safe_dump(data) == "a: 0.5\nb: 7\nc: 100000.0\n"
+    assert [str(value) for value in data.values()] == ["0.5", "7", "100000.0"]
+    assert [repr(value) for value in data.values()] == ["0.50", "007", "1e5"]
 
 
 def test_a_safe_name_stays_as_it_is() -> None:

@@ -54,6 +54,7 @@ class Sglang(Engine):
 
     name = "sglang"
     Options = SglangOptions
+    store_by_transfer = True
     transports = frozenset({"dynamo", "http"})
     reserved = OWN
     rank_flags = RANKS

@@ -30,6 +30,7 @@ class Tilert(Engine):
 
     name = "tilert"
     Options = TilertOptions
+    moves_by_mooncake = True
     transports = frozenset({"http"})
     reserved = frozenset({"engine", "host", "port", "http-port", "ctrl-port", "disaggregation-mode"})
 

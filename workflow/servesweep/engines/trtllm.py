@@ -50,6 +50,7 @@ class Trtllm(Engine):
     transports = frozenset({"dynamo", "http"})
     spans_nodes = True
     sidecars = True
+    unprofiled_by = frozenset({"torch"})
     one_step = True
     exact_packing = True
     # Neither is a key of the engine's file: they belong to the launch around it.

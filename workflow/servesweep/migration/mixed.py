@@ -34,7 +34,9 @@ def in_v2_words(document: Document) -> tuple[Document, tuple[str, ...]]:
 
     migrated = migrate_text(document.text, document.path)
     read = parse(migrated.text, document.path)
-    lines = {path: migrated.lines[line - 1] for path, line in read.lines.items()}
+    # A text over several lines may have become one, or more.
+    last = len(migrated.lines) - 1
+    lines = {path: migrated.lines[min(line - 1, last)] for path, line in read.lines.items()}
     keys = v1_keys(data)
     shown = [*keys[:SHOWN], f"{len(keys) - SHOWN} more"] if len(keys) > SHOWN else keys
     note = f"written with keys of v1 ({listed(shown)}); planned as `servesweep migrate` writes it"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from servesweep.migration import v1
 from servesweep.migration.benchmarks import migrate_benchmark
 from servesweep.migration.entries import Entry, opened
@@ -148,4 +150,6 @@ def _milliseconds(seconds: object, divisor: object) -> object:
     """1000 x seconds / divisor, rounded; a null or a placeholder stays."""
     if not isinstance(seconds, int | float) or not isinstance(divisor, int | float) or not divisor:
         return seconds if divisor == 1 else divisor
+    if not math.isfinite(seconds / divisor):
+        return seconds  # the reader of schema 2 says what is wrong with it
     return round(1000 * seconds / divisor)

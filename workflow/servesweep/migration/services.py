@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from servesweep.migration import v1
 from servesweep.migration.entries import NOTE, Entry, made, one_line
 from servesweep.migration.folding import swept
@@ -126,12 +128,17 @@ def _append(present: Entry, services: list[Data]) -> None:
     present.value = [*(present.value or []), *services]
 
 
+def _mapping(value: Any) -> dict[str, Any]:
+    """What is none is told by the reader of schema 2."""
+    return value if isinstance(value, dict) else {}
+
+
 def _settle_store_environment(scope: Scope) -> None:
     """The store's environment reached every worker, and won over the role's own."""
-    stores = [get(old, "backend", "mooncake_kv_store", "env") or {} for old in scope.old]
+    stores = [_mapping(get(old, "backend", "mooncake_kv_store", "env")) for old in scope.old]
     base = get(scope.base, "roles") or {}
     for role in scope.roles:
-        own = [get(old, "backend", f"{v1.MODES[role]}_environment") or {} for old in scope.old]
+        own = [_mapping(get(old, "backend", f"{v1.MODES[role]}_environment")) for old in scope.old]
         names = {name for store in stores for name in store}
         if scope.over:
             names |= set(get(base, role, "env") or {})

@@ -89,12 +89,13 @@ def _profiling(recipe: Recipe, roles: list[Role]) -> Iterator[Fault]:
         for phase in ("prefill", "decode", "aggregated"):
             given = getattr(profiling, phase) is not None
             if given and phase not in wanted:
-                yield ("profiling", phase), f"this recipe has no such workers: its roles are {listed(modes)}"
+                have = f"its roles are {listed(modes)}" if modes else "it has no roles"
+                yield ("profiling", phase), f"this recipe has no such workers: {have}"
             if not given and phase in wanted:
                 yield ("profiling", "type"), f"the steps of {phase} are missing: say profiling.{phase}"
     for role in roles:
-        if profiling.type == "torch" and role.engine.name == "trtllm":
-            yield ("profiling", "type"), "torch does not profile trtllm: use nsys"
+        if profiling.type in role.engine.unprofiled_by:
+            yield ("profiling", "type"), f"{profiling.type} does not profile {role.engine.name}: use nsys"
 
 
 def het_wanted(recipe: Recipe, cluster: Cluster, frontend: FrontendSection, roles: list[Role]) -> bool:

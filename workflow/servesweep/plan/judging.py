@@ -53,7 +53,7 @@ def _request(plan: Plan, configuration: Configuration, roles: list[Role]) -> Slu
     """The request; prefill and decode are components of their own in a heterogeneous job.
 
     Raises:
-        RecipeError: where that was asked for, and a worker would lie in both.
+        RecipeError: where that was asked for, and a worker would lie in both, or in the wrong one.
     """
     recipe, cluster = configuration.recipe, configuration.cluster
     if not het_wanted(recipe, cluster, recipe.frontend or FrontendSection(), roles):
@@ -64,10 +64,12 @@ def _request(plan: Plan, configuration: Configuration, roles: list[Role]) -> Slu
     total = len(plan.nodes)
     first = {node.name for node in plan.nodes[: total - decode]}
     for process in plan.deployment.processes:
-        if len({node in first for node in process.worker_nodes}) > 1:
+        inside = {node in first for node in process.worker_nodes}
+        if inside != {process.mode == "prefill"}:
             if not recipe.resources.het_jobs:
                 return plan.slurm
-            message = f"{step_name(process)} lies in both components of the heterogeneous job: give its role"
+            which = "both components" if len(inside) > 1 else "the other role's component"
+            message = f"{step_name(process)} lies in {which} of the heterogeneous job: give its role"
             problem = configuration.variant.problem(
                 ("roles", process.mode, "nodes"), f"{message} the nodes that its workers take"
             )

@@ -51,8 +51,8 @@ def _no_implicit_store(recipe: Recipe, frontend: str, roles: list[Role], per_nod
     for role in roles:
         if store_of(role.options):
             yield (*role.path, "engine", "mooncake_kv_store"), f"{OWN_ENGINES} share no Mooncake store"
-    if any(role.engine.name == "tilert" for role in roles):
-        return  # Its point-to-point transfer over Mooncake needs no store.
+    if any(role.engine.moves_by_mooncake for role in roles):
+        return  # Its point-to-point transfer needs no store.
     for index, service in enumerate(recipe.services):
         if service.enabled and service.type in MOONCAKE:
             yield ("services", index, "type"), f"{OWN_ENGINES} share no Mooncake store"
@@ -74,10 +74,10 @@ def _no_grpc(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) ->
         key = next(
             (key for key in role.args if key.replace("_", "-") == "grpc-mode" and role.args[key]), None
         )
-        if role.engine.name == "sglang" and key is not None:
+        if key is not None and role.engine.scheme({"grpc-mode": True}) != "http":
             yield (
                 (*role.path, "args", key),
-                f"{OWN_ENGINES} are asked by HTTP: SGLang's gRPC is not supported",
+                f"{OWN_ENGINES} are asked by HTTP: gRPC of {role.engine.name} is not supported",
             )
 
 
@@ -86,10 +86,10 @@ def _whole_nodes(recipe: Recipe, frontend: str, roles: list[Role], per_node: int
         gpus = role.shape.gpus
         if gpus <= per_node:
             continue
-        if role.engine.name == "trtllm":
+        if role.engine.one_step:
             yield (
                 (*role.path, "gpus"),
-                f"a trtllm worker beside another engine runs on one node of {per_node} GPUs,"
+                f"a {role.engine.name} worker beside another engine runs on one node of {per_node} GPUs,"
                 f" and this one has {gpus}",
             )
         elif gpus % per_node:

@@ -87,8 +87,8 @@ def _sidecars(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) -
 
 
 def _store(roles: list[Role]) -> Iterator[Fault]:
-    """SGLang starts a store's client only where a role transfers by it."""
-    split = [r for r in roles if r.engine.name == "sglang" and r.mode != "agg" and store_of(r.options)]
+    """Some engines start a store's client only where a role transfers by it."""
+    split = [r for r in roles if r.engine.store_by_transfer and r.mode != "agg" and store_of(r.options)]
     if split and all(argument(role.args, TRANSFER) != "mooncake" for role in split):
         message = f"no role transfers by Mooncake: say {TRANSFER}: mooncake in args of prefill and decode"
         yield ("engine", "mooncake_kv_store"), message

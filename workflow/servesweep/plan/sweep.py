@@ -26,6 +26,12 @@ from servesweep.recipe.secret_names import may_hold_secrets
 from servesweep.recipe.secrets import hidden
 from servesweep.recipe.variants import Variant
 
+# What lies in results/ beside the directories of configurations.
+FILES_OF_RESULTS = frozenset(
+    {"summary.csv", "summary.parquet", "report.html", "sweep.json", "plan.log", "report.log", "summarize.log"}
+    | {f"{chart}.{kind}" for chart in ("pareto", "latency", "throughput") for kind in ("svg", "png")}
+)
+
 
 def read_recipe_file(
     recipe: RecipeFile,
@@ -146,5 +152,8 @@ def _add(
         # Selectors of one file may overlap; two files may not give one name.
         if first != recipe.path:
             message = f"gives {configuration.id}, as {first} does: rename one of the files"
+            problems.append(Problem(recipe.path, None, "", message))
+        if configuration.id in FILES_OF_RESULTS:
+            message = f"gives {configuration.id}, and the results have a file of that name: rename it"
             problems.append(Problem(recipe.path, None, "", message))
     return problems

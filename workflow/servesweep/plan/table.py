@@ -59,6 +59,9 @@ class SweepTable:
         if not inside_job:
             recipes = find_recipes(_recipe_names(config.get("recipes")))
             for recipe in recipes:
+                if set("{}") & set(recipe.path):
+                    message = "Snakemake takes braces in a path for a wildcard: rename the file or directory"
+                    raise RecipeError([Problem(recipe.path, None, "", message)])
                 key = configuration_id(recipe.path, RECIPE_ROOT, None)
                 table.recipes.setdefault(key, []).append(recipe)
             table.plans = read_sweep(recipes, cluster, RECIPE_ROOT, table.settings, RESULTS, table.sources)
@@ -123,6 +126,10 @@ class SweepTable:
     def recipe_words(self, wildcards: Wildcards) -> list[str]:
         """The recipe as it was named: its file, with the selectors."""
         return [r.path + (f":{r.selector}" if r.selector else "") for r in self.recipes[wildcards.recipe]]
+
+    def setting_words(self, wildcards: Wildcards) -> list[str]:
+        """The values of the command line, as a function: Snakemake looks for wildcards in plain text."""
+        return [f"--set={assignment}" for assignment in self.settings]
 
     def digests(self, wildcards: Wildcards) -> list[str]:
         """Identity of every configuration of a recipe: a changed one validates the recipe again."""

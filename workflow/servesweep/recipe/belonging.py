@@ -14,6 +14,7 @@ from servesweep.recipe.roles import RoleSection, RolesSection
 from servesweep.recipe.section import Choice
 from servesweep.recipe.slurm import SlurmSection
 
+ARGS = "flags of the engine belong under args"
 # More places than these are no hint.
 FEW = 3
 # Keys of the usual benchmark: a benchmark's options are the concern of its type, which is not known here.
@@ -45,7 +46,7 @@ def belongs(key: str, model: type[BaseModel]) -> str | None:
     if places := _places(snake):
         return f"it belongs {listed(places, 'or')}"
     if model is RoleSection:
-        return f"flags of the engine belong under args: write args.{key}"
+        return f"{ARGS}: write args.{key}"
     if snake in OF_THE_LOAD:
         return f"it belongs in benchmark.{snake}"
     if kebab in OF_SBATCH:

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from servesweep.recipe.belonging import belongs
+from servesweep.recipe.belonging import ARGS, belongs
 from servesweep.recipe.problems import KeyPath, listed, nearest, shown, similar
 from servesweep.recipe.section import NULL_IS_SAID, Choice
 from servesweep.recipe.written import text_of
@@ -138,9 +138,11 @@ def _unknown_key(key: str, model: type[BaseModel], *, of_recipe: bool) -> str:
     meant = SYNONYMS.get(key)
     guess = meant if meant in names else nearest(key, names, surely=True)
     elsewhere = belongs(key, model) if of_recipe and not guess else None
-    if elsewhere:
-        return f"unknown key here: {elsewhere}"
     guess = guess or nearest(key, names)
+    if elsewhere:
+        # A key of every role is nearer than a flag that only an engine knows.
+        asked = f"did you mean {guess}? Otherwise " if guess and ARGS in elsewhere else ""
+        return f"unknown key here: {asked}{elsewhere}"
     return f"unknown key; did you mean {guess}?" if guess else f"unknown key; {_known(key, names)}"
 
 

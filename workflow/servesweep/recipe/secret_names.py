@@ -15,15 +15,23 @@ REDACTED = "***REDACTED***"
 WORDS = ("token", "key", "secret", "passw", "credential", "auth")
 WORD = re.compile("|".join(WORDS), re.IGNORECASE)
 NAME = re.compile(r"[\w.-]+")
-INNOCENT = re.compile(r"tokens|tokeni[sz]\w*|keywords?|keyboards?|author(?!i[sz])\w*", re.IGNORECASE)
+INNOCENT = re.compile(
+    r"tokens|tokeni[sz]\w*|keywords?|keyboards?|author(?!i[sz])\w*"
+    # Of Slurm's accounts and of InfiniBand; of what is sorted, cut and kept.
+    r"|wckey|(?<![a-z])pkey|(?:sort|sched|partition|hash|cache|group|routing|primary|prefix|order|index)[-_]?key",
+    re.IGNORECASE,
+)
 ABOUT = re.compile(
-    r"(?:^|[_-])(?:env|dir|mode|type|method|name|len|length|size|count|limit|budget|ratio|threshold|header)$"
+    r"(?:^|[_-])(?:env|dir|mode|type|method|name|len|length|size|count|limit|budget|ratio|threshold)$"
     r"|(?:file|path)$",
     re.IGNORECASE,
 )
+# The name of a header, where its value is asked for by another.
+HEADER = re.compile(r"[A-Za-z-]+")
 NO_SECRET = re.compile(r"true|false|yes|no|on|off|none|null|auto|default|", re.IGNORECASE)
 NUMBER = re.compile(r"[-+]?[0-9][0-9_.]*(?:e[-+]?[0-9]+)?", re.IGNORECASE)
 SHORT_NUMBER = 6
+LONGEST_COUNT = 12
 LONG_ENOUGH = 8
 
 
@@ -71,7 +79,11 @@ def is_secret_value(name: str, value: Any) -> bool:
     text = str(value).strip()
     if NO_SECRET.fullmatch(text) or text == REDACTED:
         return False
-    counts = "token" in name.lower() or len(text) < SHORT_NUMBER
+    words = set(map(str.lower, WORD.findall(INNOCENT.sub("", name))))
+    if name.lower().endswith("header") and HEADER.fullmatch(text):
+        return False
+    short = len(text) < SHORT_NUMBER and not words & {"passw", "secret", "credential"}
+    counts = short or (words == {"token"} and len(text) <= LONGEST_COUNT)
     return not (counts and NUMBER.fullmatch(text))
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from servesweep.recipe.located import Located, plain
 from servesweep.recipe.problems import KeyPath, Problem, RecipeError, dotted, nearest
+from servesweep.recipe.secret_names import is_secret_name, is_secret_value
+from servesweep.recipe.written import text_of
 
 MAX_POINTS = 10_000
 # Keys of a benchmark in which its own placeholders are filled.
@@ -89,9 +91,13 @@ def _parameter_fault(name: str, values: Located) -> str | None:
         return "the list is empty, so the sweep would have no configuration"
     if not PLACEHOLDER.fullmatch(f"{{{name}}}"):
         return "a parameter's name is letters, digits and _ . -, and begins with a letter or _"
-    if any(isinstance(item.value, dict) for item in values.value):
-        return "a value is a mapping; write scalars or lists"
+    if _has_mapping(plain(values)):
+        return "a value is a mapping, or has one in it; write scalars or lists of them"
     return None
+
+
+def _has_mapping(data: Any) -> bool:
+    return isinstance(data, dict) or (isinstance(data, list) and any(map(_has_mapping, data)))
 
 
 def _misused(name: str, values: Located, body: Located, file: str, *, used: bool) -> Iterator[Problem]:
@@ -100,9 +106,33 @@ def _misused(name: str, values: Located, body: Located, file: str, *, used: bool
         used = True
         message = f'{{{name}}} is read as a mapping; write it in quotes: "{{{name}}}"'
         yield Problem(file, line, dotted(path), message)
+    for path, _ in _under_secret_names(body, f"{{{name}}}", ()):
+        if any(_written_out(str(path[-1]), item.value) for item in values.value):
+            message = f"its values are secrets ({dotted(path)}), and a configuration is called after them"
+            yield Problem(
+                file, values.line, f"sweep.{name}", f"{message}: set variables, and write ${{NAME}}"
+            )
+            break
     if not used:
         message = f'nothing uses this parameter; write "{{{name}}}" where its values belong'
         yield Problem(file, values.line, f"sweep.{name}", message)
+
+
+def _written_out(name: str, value: Any) -> bool:
+    """Whether it is a secret itself, and not the variable that has it."""
+    return is_secret_value(name, value) and not str(value).startswith("$")
+
+
+def _under_secret_names(node: Located, placeholder: str, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
+    """Yield the places of a placeholder whose values are to be kept out of files."""
+    if isinstance(node.value, dict):
+        for key, item in node.value.items():
+            yield from _under_secret_names(item, placeholder, (*path, key))
+    elif isinstance(node.value, list):
+        for item in node.value:
+            yield from _under_secret_names(item, placeholder, path)
+    elif isinstance(node.value, str) and placeholder in node.value and path and is_secret_name(str(path[-1])):
+        yield path, node.line
 
 
 def _unknown(body: Located, names: list[str], file: str) -> Iterator[Problem]:
@@ -139,7 +169,7 @@ def _sample(sweep: Located, body: Located) -> Located | None:
     for name, values in sweep.value.items():
         given = plain(values)
         first = next(iter(given), {}) if isinstance(given, list) else given
-        if isinstance(first, dict):
+        if _has_mapping(first):
             return None
         point[name] = first
     return _substitute(_quoted(body, set(point)), point)
@@ -148,7 +178,7 @@ def _sample(sweep: Located, body: Located) -> Located | None:
 def _quoted(node: Located, names: set[str]) -> Located:
     """The placeholders that lack their quotes, read as what was meant."""
     if isinstance(node.value, dict):
-        (name,) = node.value if len(node.value) == 1 else ("",)
+        name = next(iter(node.value)) if len(node.value) == 1 else None
         if name in names and node.value[name].value is None:
             return Located(f"{{{name}}}", node.line)
         return Located({key: _quoted(item, names) for key, item in node.value.items()}, node.line)
@@ -207,4 +237,6 @@ def _text(value: Any) -> str:
         return ",".join(map(_text, value))
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, int | float):
+        return text_of(value)
     return "null" if value is None else str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +15,7 @@ from servesweep.recipe.problems import KeyPath, Problem, RecipeError, dotted, ne
 from servesweep.recipe.setting import set_value
 from servesweep.recipe.source import Document, nearest_line
 from servesweep.recipe.sweeping import SweepError, expand_sweep
+from servesweep.recipe.written import WrittenFloat, WrittenInt
 from servesweep.recipe.zipping import ZipError, zip_slices
 
 __all__ = ["Variant", "expand", "set_value"]
@@ -226,13 +228,23 @@ def distinct(variants: list[Variant], document: Document) -> list[Variant]:
             )
             kept[identity] = replace(first, notes=(*first.notes, note))
             continue
+        other = owners.get(variant.suffix)
+        if other is not None and other.origin == variant.origin:
+            # Of a grid: nobody can rename its values, of which "a b" and "a-b" are one name.
+            variant = replace(variant, suffix=f"{variant.suffix}-{_digits(identity)}")
+            other = owners.get(variant.suffix)
         kept[identity] = variant
-        if other := owners.get(variant.suffix):
-            first_origin, origin = other.origin or "sweep", variant.origin or "sweep"
-            message = f"both {first_origin} and {origin} give the suffix {variant.suffix}; rename one"
-            kept[identity] = replace(variant, faults=(document.problem((block_of(origin),), message),))
+        if other is not None:
+            message = f"both {other.origin} and {variant.origin} give the suffix {variant.suffix}; rename one"
+            kept[identity] = replace(
+                variant, faults=(document.problem((block_of(variant.origin or "sweep"),), message),)
+            )
         owners.setdefault(variant.suffix, variant)
     return [*faulty, *kept.values()]
+
+
+def _digits(identity: str) -> str:
+    return hashlib.sha256(identity.encode()).hexdigest()[:6]
 
 
 def _identity(variant: Variant, document: Document) -> str:
@@ -241,7 +253,20 @@ def _identity(variant: Variant, document: Document) -> str:
     block = document.data.get(block_of(variant.origin or ""))
     if not (isinstance(block, dict) and block.get("name") is not None):
         data.pop("name", None)
-    return json.dumps(data, sort_keys=True)
+    # `12.1` and `12.10` are one number, and two texts where they are an environment's.
+    return json.dumps(data, sort_keys=True) + "".join(_written(data))
+
+
+def _written(data: Any) -> Iterator[str]:
+    """The numbers that JSON would write in another way, in the order of keys."""
+    if isinstance(data, dict):
+        for key in sorted(data):
+            yield from _written(data[key])
+    elif isinstance(data, list):
+        for item in data:
+            yield from _written(item)
+    elif isinstance(data, WrittenInt | WrittenFloat):
+        yield f" {data.written}"
 
 
 def _field(node: Located, key: str) -> Any:

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from yaml.representer import SafeRepresenter
+
 
 class WrittenInt(int):
     """A whole number with the text that it was read from, such as `007`."""
 
     written: str
 
+    def __repr__(self) -> str:
+        return self.written
+
+    __str__ = int.__repr__
+
 
 class WrittenFloat(float):
     """A number with the text that it was read from, such as `12.10`."""
 
     written: str
+
+    def __repr__(self) -> str:
+        return self.written
+
+    __str__ = float.__repr__
+
+
+# In files that are YAML again they are plain numbers.
+SafeRepresenter.add_representer(WrittenInt, SafeRepresenter.represent_int)
+SafeRepresenter.add_representer(WrittenFloat, lambda dumper, number: dumper.represent_float(float(number)))
 
 
 def as_written(number: int | float, text: str) -> int | float:

@@ -96,6 +96,9 @@ class Ray(Service):
     def refusals(self, section: ServiceSection, recipe: Recipe) -> Iterator[Fault]:
         """The commands are its own."""
         yield from super().refusals(section, recipe)
+        options = section.options
+        if options.get("port", RAY) == options.get("dashboard_port", RAY_DASHBOARD):
+            yield "options", "the head and its dashboard would listen on one port: give one of them another"
         if section.command:
             yield "command", "ray has a command for its head and one for the others: say args or options"
 
