@@ -135,7 +135,7 @@ def test_a_router_is_told_the_ranks_behind_a_url_where_there_is_one_number(plan:
     role = "{{nodes: 1, args: {{data-parallel-size: {}}}}}"
     roles = f"prefill: {role.format(8)}, decode: {role.format(8)}"
     found = plan(f"engine: vllm\nroles: {{{roles}}}\nfrontend: {{type: vllm-router}}\n")
-    assert words(found.steps[-1]).endswith("--intra-node-data-parallel-size 8 --disable-retries")
+    assert "--intra-node-data-parallel-size 8 --host" in words(found.steps[-1])
     mixed = f"prefill: {role.format(8)}, decode: {{nodes: 1}}"
     found = plan(f"engine: vllm\nroles: {{{mixed}}}\nfrontend: {{type: vllm-router}}\n")
     assert words(found.steps[-1]).endswith("--port 8000 --disable-retries")

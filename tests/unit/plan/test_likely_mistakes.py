@@ -55,13 +55,13 @@ def test_a_likely_mistake_is_a_note(plan: Planner, text: str, note: str | None) 
 
 
 def test_whole_nodes_in_use_have_no_idle_gpus(plan: Planner) -> None:
-    assert plan(agg("gpus: 8")).notes == ()
+    assert plan(agg("gpus: 8, args: {tp: 8}")).notes == ()
     # Where a job asks for no GPUs, and shares its nodes, others may use them.
-    assert plan(agg("gpus: 2"), use_gpus_per_node_directive=False).notes == ()
+    assert plan(agg("gpus: 2, args: {tp: 2}"), use_gpus_per_node_directive=False).notes == ()
 
 
 def test_gpus_of_a_node_are_compared_where_the_cluster_file_says_them(plan: Planner) -> None:
-    text = agg("gpus: 4") + "resources: {gpus_per_node: 4}\n"
+    text = agg("gpus: 4, args: {tp: 4}") + "resources: {gpus_per_node: 4}\n"
     assert plan(text).notes == ()
     note = "resources.gpus_per_node is 4, and the cluster file's 8"
     assert plan(text, gpus_per_node=8).notes == (note,)
@@ -69,9 +69,31 @@ def test_gpus_of_a_node_are_compared_where_the_cluster_file_says_them(plan: Plan
 
 def test_a_cluster_file_of_srt_slurm_is_told_what_its_containers_need(plan: Planner) -> None:
     site = {"containers": {"sglang": "/images/sglang.sqsh"}}
-    (note,) = plan(agg("gpus: 8"), **site).notes
-    assert note.startswith("container_runtime is unset, so containers and model.container are not used")
-    assert plan(agg("gpus: 8"), **site, container_runtime="none").notes == ()
+    (note,) = plan(agg("gpus: 8, args: {tp: 8}"), **site).notes
+    assert note.startswith("container_runtime is unset, so images are not used and processes run bare")
+    assert plan(agg("gpus: 8, args: {tp: 8}"), **site, container_runtime="none").notes == ()
+
+
+@pytest.mark.parametrize(
+    ("engine", "flag"),
+    [
+        ("sglang", "tensor-parallel-size"),
+        ("vllm", "tensor-parallel-size"),
+        ("trtllm", "tensor_parallel_size"),
+    ],
+)
+def test_an_engine_without_a_parallel_size_uses_one_gpu(plan: Planner, engine: str, flag: str) -> None:
+    note = f"roles.agg.args say no parallel size, and each worker has 4 GPUs: without {flag} the engine uses"
+    assert [told.startswith(note) for told in plan(agg("gpus: 4", engine)).notes if "parallel" in told] == [
+        True
+    ]
+    for said in ("gpus: 1", f"gpus: 4, args: {{{flag}: 4}}"):
+        assert not [told for told in plan(agg(said, engine)).notes if "no parallel size" in told]
+
+
+def test_an_image_that_is_not_used_is_told(plan: Planner) -> None:
+    text = agg("gpus: 8, container: own, args: {tp: 8}")
+    assert [note.split(",")[0] for note in plan(text).notes] == ["container_runtime is unset"]
 
 
 def test_sizes_beyond_the_gpus_of_a_worker_are_refused(complaint: Callable[..., str], plan: Planner) -> None:
@@ -87,7 +109,7 @@ def test_sizes_beyond_the_gpus_of_a_worker_are_refused(complaint: Callable[..., 
 
 
 def test_notes_of_a_sweep_are_told_once_each_with_their_count(plans: Callable[..., list[Plan]]) -> None:
-    text = "sweep: {g: [2, 4, 8]}\n" + agg('gpus: "{g}", args: {context-length: 10}') + LOAD
+    text = "sweep: {g: [2, 4, 8]}\n" + agg('gpus: "{g}", args: {tp: "{g}", context-length: 10}') + LOAD
     assert list(note_lines(plans(text))) == [
         "notes on 3 of 3 configurations; `snakemake plan` shows which",
         "  3 x context-length in roles.agg.args is 10, and isl + osl are 1500",

@@ -65,7 +65,7 @@ def test_an_object_a_line_with_keys_that_stay(run) -> None:  # type: ignore[no-u
     assert first["frontends"][0]["port"] == 8000
     assert first["benchmark"]["url"] == "http://ip-n0:8000"
     assert [point["id"] for point in first["benchmark"]["points"]] == ["c1", "c4"]
-    assert first["warnings"] == ["the point c4 is given 2 times and measured once"]
+    assert first["warnings"][-1] == "the point c4 is given 2 times and measured once"
     assert first["slurm"]["sbatch"] == [
         "-p", "batch", "-t", "90",
         "--nodes=3", "--ntasks-per-node=2", "--cpus-per-task=2", "--gpus-per-node=4",

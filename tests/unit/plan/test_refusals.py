@@ -118,7 +118,10 @@ def test_patience_beyond_a_limit_is_noted(plan: Callable[..., Plan]) -> None:
         plan(body + "slurm: {time_limit: 5}\n"),
         plan(body + "slurm: {time_limit: 5}\nhealth_check: {max_attempts: 180}\n"),
     ):
-        assert found.notes == ("the health gate may wait 1800 s, and the time limit is 300 s",)
+        assert found.notes[1:] == (
+            "the health gate may wait 1800 s, and the time limit is 300 s: raise slurm.time_limit, or lower"
+            " health_check.max_attempts",
+        )
     slow = "engine: simulator\n" + AGG + "frontend: {type: direct}\nhealth_check: {max_attempts: 999}\n"
     # No scheduler ends a local run.
     assert plan(slow, launcher="local", default_time_limit=5).notes == ()

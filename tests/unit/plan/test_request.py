@@ -12,7 +12,8 @@ Planner = Callable[..., Plan]
 PD = (
     "engine: sglang\n"
     "resources: {gpus_per_node: 4}\n"
-    "roles: {prefill: {nodes: 1, workers: 2, gpus: 2}, decode: {nodes: 2, workers: 1, gpus: 8}}\n"
+    "roles: {prefill: {nodes: 1, workers: 2, gpus: 2, args: {tp: 2}},"
+    " decode: {nodes: 2, workers: 1, gpus: 8, args: {tp: 8}}}\n"
 )
 
 

@@ -119,7 +119,7 @@ def test_what_has_no_effect_is_noted(plan: Planner, more: str, note: str) -> Non
 
 
 def test_keys_of_a_cluster_file_without_effect_are_noted(plan: Planner) -> None:
-    assert plan(AGG, network_interface="eth0", output_dir="/x").notes == (
+    assert plan(AGG, network_interface="eth0", output_dir="/x").notes[1:] == (
         "the cluster file's network_interface and output_dir have no effect here",
     )
 

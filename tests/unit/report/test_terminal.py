@@ -1,5 +1,7 @@
 """The table for a terminal: what a person sees at the end of a sweep."""
 
+from servesweep.report.glance import glance
+from servesweep.report.sweep import load_sweep
 from servesweep.report.terminal import shortened, summary_table
 
 METRICS = {
@@ -39,6 +41,16 @@ def test_golden(tree):
         {"schema": 1, "digest": "D-b", "stage": "workers", "message": "decode_0 ended", "node": "node7"},
     )
     assert summary_table(tree.root, ["a", "b", "c"]) == GOLDEN
+
+
+def test_points_of_a_client_that_was_too_busy_are_counted_here_and_on_the_page(tree):
+    tree.plan("a", {"c1": 1, "c16": 16})
+    tree.result("a", "c1", METRICS, client={"saturated": True})
+    tree.result("a", "c16", METRICS, client={"saturated": False})
+    told = "too busy for the times to be trusted in 1 of them (client_saturated): measure on a quiet machine"
+    assert told in summary_table(tree.root)
+    sweep = load_sweep(tree.root)
+    assert "client saturated in 1 of 2 points" in glance(sweep, []).facts
 
 
 def test_fits_120_columns_however_long_the_names_and_reasons_are(tree):

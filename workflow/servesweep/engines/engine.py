@@ -65,8 +65,9 @@ class Engine(ABC):
     `spans_nodes`: a worker may have several nodes. `one_step`: one launch starts all ranks of a worker, a
     task a GPU, with the srun options `step_options`; a frontend of the same image needs
     `frontend_step_options`. `exact_packing`: a worker of several nodes takes exactly its GPUs.
-    `unprofiled_by`: types of profiling that do not see into it. `store_by_transfer`: it starts a Mooncake
-    store's client only where a role transfers by it; `moves_by_mooncake`: it transfers without a store.
+    `size_flag`: the argument without which it uses one GPU. `unprofiled_by`: types of profiling that do not
+    see into it. `store_by_transfer`: it starts a Mooncake store's client only where a role transfers by it;
+    `moves_by_mooncake`: it transfers without a store.
     """
 
     name: ClassVar[str]
@@ -83,6 +84,7 @@ class Engine(ABC):
     spans_nodes: ClassVar[bool] = False
     one_step: ClassVar[bool] = False
     exact_packing: ClassVar[bool] = False
+    size_flag: ClassVar[str] = ""
     unprofiled_by: ClassVar[frozenset[str]] = frozenset()
     store_by_transfer: ClassVar[bool] = False
     moves_by_mooncake: ClassVar[bool] = False

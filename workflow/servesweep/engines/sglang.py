@@ -55,6 +55,7 @@ class Sglang(Engine):
     name = "sglang"
     Options = SglangOptions
     store_by_transfer = True
+    size_flag = "tensor-parallel-size"
     transports = frozenset({"dynamo", "http"})
     reserved = OWN
     rank_flags = RANKS

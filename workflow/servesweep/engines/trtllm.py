@@ -47,6 +47,7 @@ class Trtllm(Engine):
 
     name = "trtllm"
     Options = TrtllmOptions
+    size_flag = "tensor_parallel_size"
     transports = frozenset({"dynamo", "http"})
     spans_nodes = True
     sidecars = True

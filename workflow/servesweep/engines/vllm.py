@@ -46,6 +46,7 @@ class Vllm(Engine):
 
     name = "vllm"
     Options = VllmOptions
+    size_flag = "tensor-parallel-size"
     transports = frozenset({"dynamo", "http"})
     reserved = OWN
     rank_flags = RANKS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from servesweep.plan.asked import asked
@@ -98,19 +98,20 @@ def _notes(plan: Plan, recipe: Recipe, cluster: Cluster) -> Iterator[str]:
         yield "enable_config_dump has no effect: engines that can do it write their configuration to the logs"
     if recipe.output is not None:
         yield "output.log_dir has no effect: logs lie in results/<configuration>/logs"
-    yield from _site_notes(cluster)
+    yield from _site_notes(cluster, images_of(recipe))
 
 
-def _site_notes(cluster: Cluster) -> Iterator[str]:
+def _site_notes(cluster: Cluster, images: Sequence[str]) -> Iterator[str]:
     """What a cluster file of srt-slurm says that means something else here, or nothing."""
     unread = [key for key in ELSEWHERE if key in cluster.model_fields_set]
     if unread:
         have = "has" if len(unread) == 1 else "have"
         yield f"the cluster file's {listed(unread)} {have} no effect here"
-    if cluster.containers and "container_runtime" not in cluster.model_fields_set:
+    unset = "container_runtime" not in cluster.model_fields_set and cluster.launcher == "slurm"
+    if (cluster.containers or images) and unset:
         yield (
-            "container_runtime is unset, so containers and model.container are not used; srt-slurm means"
-            " container_runtime: pyxis"
+            "container_runtime is unset, so images are not used and processes run bare; for containers say"
+            " container_runtime: pyxis in the cluster file"
         )
 
 
@@ -145,7 +146,8 @@ def _request_notes(plan: Plan, recipe: Recipe) -> Iterator[str]:
         yield f"{few[1]} GPUs of a node are asked of Slurm, and the workers on one have {gpus}"
     patience = recipe.health_check.timeout_seconds
     if patience >= slurm.runtime * 60:
-        yield f"the health gate may wait {patience:g} s, and the time limit is {slurm.runtime * 60} s"
+        told = f"the health gate may wait {patience:g} s, and the time limit is {slurm.runtime * 60} s"
+        yield f"{told}: raise slurm.time_limit, or lower health_check.max_attempts"
 
 
 def gpu_hours(plan: Plan) -> float:

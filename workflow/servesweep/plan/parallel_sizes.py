@@ -26,9 +26,12 @@ def too_large(roles: Sequence[Role], per_node: int) -> Iterator[tuple[KeyPath, s
 
 
 def uneven(roles: Sequence[Role]) -> Iterator[str]:
-    """Notes about sizes that are not the GPUs of a worker, and let it start."""
+    """Notes about sizes that are missing, or are not the GPUs of a worker, and let it start."""
     for role in roles:
         asked, held = role.asked_gpus, role.shape.gpus
+        if asked is None and held > 1 and role.engine.size_flag and role.framework_args is None:
+            told = f"{dotted(where(role))} say no parallel size, and each worker has {held} GPUs"
+            yield f"{told}: without {role.engine.size_flag} the engine uses one of them"
         if asked not in (None, held):
             yield f"{dotted(where(role))} spread the model over {asked} GPUs, and each worker has {held}"
 

@@ -84,6 +84,9 @@ def _process(process: ProcessPlace, step: Step) -> dict[str, Any]:
         "after": list(step.after),
         "argv": list(step.command.argv),
         "env": step.command.env,
+        "files": step.command.files,
+        "image": step.image,
+        "mounts": step.mounts,
     }
 
 
@@ -104,6 +107,9 @@ def _frontend(step: Step) -> dict[str, Any]:
         "node": step.node,
         "argv": list(step.command.argv),
         "env": step.command.env,
+        "files": step.command.files,
+        "image": step.image,
+        "mounts": step.mounts,
         "port": step.probe.port if step.probe else None,
     }
 
@@ -119,7 +125,9 @@ def _service(step: Step) -> dict[str, Any]:
         "argv": list(step.command.argv),
         "env": step.command.env,
         "readiness": asdict(step.readiness) if step.readiness else None,
+        "files": step.command.files,
         "image": step.image,
+        "mounts": step.mounts,
         "srun_options": step.srun_options,
         "log": step.log,
     }

@@ -25,8 +25,9 @@ def plan_page(plan: Plan, refused: Sequence[str] = ()) -> str:
         lines.append(f"  asked   at most {gpu_hours(plan):g} GPU-hours")
     for scope, env in _scopes(plan):
         lines += [f"  env     {scope}: {_variables(env)}"] if env else []
+    shown: set[tuple[str, str]] = set()
     for step in plan.steps:
-        lines += _step(plan, step)
+        lines += [*_step(plan, step), *_files(step, shown)]
     return "\n".join(lines)
 
 
@@ -80,8 +81,18 @@ def _step(plan: Plan, step: Step) -> list[str]:
         [f"    srun {_options(step.srun_options)}"] if step.srun_options and plan.launcher == "slurm" else []
     )
     lines += [f"    image {step.image}"] if step.image else []
+    lines += [f"    mount {host}:{target}" for host, target in step.mounts.items()]
     lines += [f"    env {_variables(step.command.env)}"] if step.command.env else []
     return [*lines, textwrap.indent(shlex.join(step.command.argv), "    ")]
+
+
+def _files(step: Step, shown: set[tuple[str, str]]) -> Iterator[str]:
+    """The files that a process finds, each once: those of a role are the same; `shown` grows by them."""
+    for path, text in step.command.files.items():
+        if (path, text) not in shown:
+            shown.add((path, text))
+            yield f"    file {path}"
+            yield textwrap.indent(text.rstrip("\n"), "      ")
 
 
 def _told(step: Step) -> str:

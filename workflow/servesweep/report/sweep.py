@@ -97,6 +97,12 @@ class Sweep:
         return {status: counted[status] for status in STATUSES}
 
     @property
+    def saturated(self) -> int:
+        """Valid points whose client was too busy for its times to be trusted."""
+        results = [point.result for point in self.points if point.status == "valid" and point.result]
+        return sum(result.client.saturated is True for result in results)
+
+    @property
     def gpu_hours(self) -> float | None:
         """GPU hours of all finished runs together; None when no run tells its times."""
         known = [hours for c in self.configurations if (hours := c.gpu_hours) is not None]

@@ -11,6 +11,7 @@ from servesweep.report.sweep import Sweep, load_sweep
 WIDTH = 120
 MOST_REASONS = 20
 SHORTEST_NAME = 10
+TOO_BUSY = "the client was too busy for the times to be trusted in"
 
 
 def summary_table(results: Path, only: Sequence[str] | None = None) -> str:
@@ -58,7 +59,10 @@ def shortened(text: str, width: int) -> str:
 def _counts(sweep: Sweep) -> str:
     states = ", ".join(f"{number} {status}" for status, number in sweep.count().items() if number)
     configurations = len(sweep.configurations)
-    return f"{configurations} configuration{'s' * (configurations != 1)}; points: {states or 'none'}"
+    counted = f"{configurations} configuration{'s' * (configurations != 1)}; points: {states or 'none'}"
+    if sweep.saturated:
+        counted += f"\n{TOO_BUSY} {sweep.saturated} of them (client_saturated): measure on a quiet machine"
+    return counted
 
 
 def _reasons(sweep: Sweep) -> list[str]:
