@@ -39,7 +39,7 @@ SECOND_LINE = frozenset(
     )
 )
 # It has nothing to share with the others.
-SECOND_CLUSTER = frozenset({"test_kinds_of_cluster.py"})
+SECOND_CLUSTER = frozenset({"test_kinds_of_cluster.py", "test_other_tracking.py"})
 
 
 # First: pytest-xdist reads the groups in the same hook.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import time
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from tests.cluster.hits import WITHOUT_WAITING_S, kill, with_a_child_that_stays
 from tests.faults import told
 
 pytestmark = pytest.mark.long
@@ -19,14 +19,6 @@ LONG = {"osl": 200, "args": {"itl-ms": 50}, "num_prompts_mult": 30, "num_warmup_
 CANCELLED, KILLED, OUT_OF_TIME, NO_CLIENT = "cancelled", "worker-killed", "out-of-time", "client-killed"
 LEFT = "child-left"
 ENDED = (CANCELLED, KILLED, OUT_OF_TIME, NO_CLIENT, LEFT)
-# A server with a child of its own, in a session of its own, that outlives it.
-SERVER = """
-setsid sleep 601 &
-set -- --port "$1" --model-path "$2" --model-name tiny
-exec python3 -m servesweep.simulator --host 0.0.0.0 "$@" --itl-ms 50
-"""
-# Slurm waits a minute for the children of a task that is gone (UnkillableStepTimeout).
-WITHOUT_WAITING_S = 30
 FaultRow = Callable[..., None]
 EVIDENCE = "logs of all processes, lockfile so far, failure.json; the other configurations go on"
 
@@ -57,7 +49,7 @@ def ended(new_sweep: Any, cluster: Any) -> Ended:
     # Of the two points the second is long enough to be hit.
     sweep.recipe(NO_CLIENT, concurrencies="1x2", osl=100, num_prompts_mult=6, args={"itl-ms": 20})
     sweep.recipe(LEFT, **LONG)
-    with_a_server_of_its_own(sweep)
+    with_a_child_that_stays(sweep, LEFT)
     process = sweep.start()
     todo = [(CANCELLED, "c1"), (KILLED, "c1"), (NO_CLIENT, "c2"), (LEFT, "c1")]
     hit = lambda: end_those_in_their_point(cluster, sweep, todo, ended.at)  # noqa: E731
@@ -80,16 +72,6 @@ def ended(new_sweep: Any, cluster: Any) -> Ended:
     return ended
 
 
-def with_a_server_of_its_own(sweep: Any) -> None:
-    server = sweep.project.write("server.sh", SERVER)
-    path = sweep.project.root / f"config/recipes/{LEFT}.yaml"
-    recipe = json.loads(path.read_text())
-    argv = ["bash", str(server), "{port}", "{model}"]
-    recipe["engine"] = {"type": "command", "argv": argv, "health": "/health"}
-    del recipe["roles"]["agg"]["args"]
-    path.write_text(json.dumps(recipe))
-
-
 def end_those_in_their_point(
     cluster: Any, sweep: Any, todo: list[tuple[str, str]], at: dict[str, float]
 ) -> bool:
@@ -103,19 +85,6 @@ def end_those_in_their_point(
             else:
                 kill(cluster, sweep, name, "loadgen" if name == NO_CLIENT else "simulator")
     return not todo
-
-
-def kill(cluster: Any, sweep: Any, name: str, program: str) -> None:
-    """SIGKILL to a configuration's processes of a program, on the node where they are."""
-    allocation = sweep.project.json(f"{name}/allocation.json")
-    node = allocation["hosts"][0]["host"]
-    for pid, command in cluster.processes(node):
-        if (
-            f"servesweep.{program}" in command
-            and command.startswith(("python3", "/"))
-            and "srun" not in command
-        ):
-            cluster.execute(node, "kill", "-9", str(pid))
 
 
 def test_no_ended_run_counts(ended: Ended) -> None:

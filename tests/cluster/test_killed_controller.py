@@ -19,17 +19,16 @@ POINTS = {"concurrencies": "1x2x3", "osl": 60, "num_prompts_mult": 6, "args": {"
 
 
 @pytest.fixture
-def full_cluster(cluster: Any) -> Iterator[Any]:
-    """A job that holds every GPU, so that whatever is submitted waits; called, it lets go."""
-    words = ["sbatch", "--parsable", "--nodes=4", "--gpus-per-node=8", "--mem=100", "--time=10"]
-    job = int(subprocess.check_output([*words, "--output=/dev/null", "--wrap=sleep 600"], text=True))
-    cluster.wait_until(lambda: cluster.state(job) == "RUNNING", 120, "the job that fills the cluster")
-
-    def release() -> None:
-        cluster.cancel(job)
-
-    yield release
-    release()
+def closed(cluster: Any) -> Iterator[Callable[[], None]]:
+    """The partition of that name takes jobs and starts none; called, it is opened."""
+    partition = "partitionname=closed"
+    words = ["nodes=ALL", "maxtime=INFINITE", "prioritytier=10", "preemptmode=off", "state=down"]
+    subprocess.run(["scontrol", "create", partition, *words], check=True)
+    yield lambda: subprocess.run(["scontrol", "update", partition, "state=up"], check=True)
+    subprocess.run(["scancel", "--partition=closed"], check=True)
+    jobs = lambda: subprocess.check_output(["squeue", "-h", "--partition=closed"])  # noqa: E731
+    cluster.wait_until(lambda: not jobs(), 60, "the last job of the partition to end")
+    subprocess.run(["scontrol", "delete", partition], check=True)
 
 
 def story(sweep: Any, name: str) -> str:
@@ -120,9 +119,9 @@ def test_the_orphan_of_a_killed_controller_is_cancelled(both: Both, cluster: Any
 
 
 def test_an_orphan_that_still_waits_gives_way(
-    sweep: Any, cluster: Any, full_cluster: Any, fault_row: FaultRow
+    closed: Callable[[], None], sweep: Any, cluster: Any, fault_row: FaultRow
 ) -> None:
-    sweep.recipe("waiting")
+    sweep.recipe("waiting", partition="closed")
     process = sweep.start()
     sweep.wait_until(lambda: "waiting" in sweep.jobs(), 60, "the submission")
     orphan = sweep.jobs()["waiting"]["job_id"]
@@ -132,7 +131,9 @@ def test_an_orphan_that_still_waits_gives_way(
     process = sweep.start()
     sweep.wait_until(lambda: sweep.jobs()["waiting"]["job_id"] != orphan, 60, "the second submission")
     mine = sweep.jobs()["waiting"]["job_id"]
-    full_cluster()
+    waiting = {row["job_id"] for row in cluster.squeue() if row["job_state"] == "PENDING"}
+    assert waiting >= {orphan, mine}
+    closed()
     output, _ = process.communicate(timeout=200)
     assert process.returncode == 0, output
     assert sweep.project.json("waiting/run.json")["job_id"] == str(mine)
@@ -142,7 +143,7 @@ def test_an_orphan_that_still_waits_gives_way(
     cluster.nothing_is_left(sweep.project.root)
     fault_row(
         "`snakemake` is killed while its job waits",
-        injected="SIGKILL to the controlling process, the cluster being full",
+        injected="SIGKILL to the controlling process, the partition being down",
         outcome="the job of the second `snakemake` cancels the one that was left, and runs once",
         kept="everything",
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import json
 import os
 import re
 import signal
@@ -26,15 +27,15 @@ from tests.faults import told
 
 pytestmark = pytest.mark.long
 
-NODES = 6
+NODES = 7
 CONFIGURATION = "/var/lib/servesweep-cluster-2/etc/slurm.conf"
 # The first point is measured when something happens in the middle of the second.
 POINTS = {"concurrencies": "1x2", "osl": 60, "num_prompts_mult": 6, "args": {"itl-ms": 20}}
 # Ended, and run again by the next `snakemake`.
-PREEMPTED, LOST, FULL = "preempted", "lost", "full"
+PREEMPTED, LOST, HALVED, FULL = "preempted", "lost", "halved", "full"
 # Finished by the first.
 REQUEUED, DISPLACED = "requeued", "displaced"
-ENDED, FINISHED = (PREEMPTED, LOST, FULL), (REQUEUED, DISPLACED)
+ENDED, FINISHED = (PREEMPTED, LOST, HALVED, FULL), (REQUEUED, DISPLACED)
 # Of another sweep, beside the second run of this one.
 SLOW = "slow"
 # Much more than it takes, also where the machine does other things besides.
@@ -63,9 +64,8 @@ class Hit:
     at: dict[str, float] = field(default_factory=dict)
     nodes: dict[str, str] = field(default_factory=dict)
     jobs: dict[str, str] = field(default_factory=dict)
-    frozen: list[int] = field(default_factory=list)
-    # Configurations whose node has no link.
-    away: set[str] = field(default_factory=set)
+    # Configurations whose node has no link, and what stands still there.
+    away: dict[str, list[int]] = field(default_factory=dict)
     # Of both runs.
     outputs: list[str] = field(default_factory=list)
     codes: list[int] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Hit:
     def hit(self, name: str) -> None:
         """Do to a configuration what it is called after."""
         allocation = self.sweep.project.json(f"{name}/allocation.json")
-        node, job = str(allocation["hosts"][0]["host"]), str(allocation["job_id"])
+        node, job = str(allocation["hosts"][-1]["host"]), str(allocation["job_id"])
         self.at[name], self.nodes[name], self.jobs[name] = time.time(), node, job
         getattr(self, name)(node, job)
 
@@ -101,11 +101,17 @@ class Hit:
         run("scontrol", "requeue", job)
 
     def lost(self, node: str, job: str) -> None:
+        self._lose(LOST, node)
+
+    def halved(self, node: str, job: str) -> None:
+        """The second of its two nodes, where no supervisor is."""
+        self._lose(HALVED, node)
+
+    def _lose(self, name: str, node: str) -> None:
         """Nothing on the node goes on, and nobody reaches it."""
-        self.away.add(LOST)
         run(SCRIPT, "link", node, "down")
-        self.frozen = [int(pid) for pid in run("ip", "netns", "pids", node).split()]
-        for pid in self.frozen:
+        self.away[name] = [int(pid) for pid in run("ip", "netns", "pids", node).split()]
+        for pid in self.away[name]:
             os.kill(pid, signal.SIGSTOP)
         # As Slurm would by itself, after SlurmdTimeout.
         run("scontrol", "update", f"nodename={node}", "state=down", "reason=Not responding")
@@ -115,16 +121,16 @@ class Hit:
             while filler.write(bytes(4096)):
                 pass
 
-    def wake(self) -> None:
+    def wake(self, name: str) -> None:
         """Let what was frozen go on, still without a network."""
-        for pid in self.frozen:
+        for pid in self.away[name]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
-        self.frozen.clear()
 
     def back(self, name: str) -> None:
         """Give a node its link back; Slurm ends what still runs there of jobs that are over."""
-        self.away.discard(name)
+        self.wake(name)
+        del self.away[name]
         run(SCRIPT, "link", self.nodes[name], "up")
         run("scontrol", "update", f"nodename={self.nodes[name]}", "state=resume")
 
@@ -182,7 +188,6 @@ def hit(second: Cluster, new_project: Callable[[str], Any]) -> Iterator[Hit]:
     finally:
         sweep.end()
         hit.slow.sweep.end()
-        hit.wake()
         run("umount", "--lazy", disk)
         for name in list(hit.away):
             hit.back(name)
@@ -194,6 +199,7 @@ def run_twice(hit: Hit) -> None:
     for name in (*ENDED, *FINISHED):
         partition = {"partition": "spare"} if name in (PREEMPTED, DISPLACED) else {}
         sweep.recipe(name, **POINTS, **partition)
+    over_two_nodes(sweep, HALVED)
     process = sweep.start()
     todo = [*ENDED, *FINISHED]
 
@@ -206,16 +212,29 @@ def run_twice(hit: Hit) -> None:
 
     sweep.wait_until(all_are_hit, PATIENCE, "second points")
     hit.keep(process)
+    other = hit.sweep.project.json(f"{HALVED}/allocation.json")["hosts"][0]["host"]
+    left = lambda: sweep.cluster.processes(other) or sweep.cluster.listening(other)  # noqa: E731
+    sweep.cluster.wait_until(lambda: not left(), PATIENCE, f"nothing left on {other}")
+    hit.back(HALVED)
     (hit.disk / "filler").unlink()
     again = sweep.start()
     run_on_slow_files(hit)
     hit.keep(again)
     # The run on the lost node wakes up when another one has taken its place, and finished.
-    hit.wake()
+    hit.wake(LOST)
     over = "At least one job did not complete"
     sweep.cluster.wait_until(lambda: over in hit.last_words_of_lost(), PATIENCE, "the end of the lost run")
     hit.back(LOST)
     hit.results.append(sweep.results())
+
+
+def over_two_nodes(sweep: Sweep, name: str) -> None:
+    """A worker on each of two nodes, behind a router."""
+    path = sweep.project.root / f"config/recipes/{name}.yaml"
+    recipe = json.loads(path.read_text())
+    recipe["roles"]["agg"] |= {"nodes": 2, "workers": 2}
+    recipe["frontend"] = {"type": "sglang-router"}
+    path.write_text(json.dumps(recipe))
 
 
 def run_on_slow_files(hit: Hit) -> None:
@@ -318,6 +337,32 @@ def test_a_lost_node_is_told_and_its_run_does_not_come_back(hit: Hit, fault_row:
         outcome=f"{told(hit.reasons[LOST])}; awake again, its run sees that it was replaced, and ends",
         kept="the finished point, logs; the next run measures the other point on another node",
         noticed=hit.noticed(LOST),
+    )
+
+
+def test_a_job_that_loses_one_of_its_nodes_ends_on_the_others(
+    hit: Hit, fault_row: Callable[..., None]
+) -> None:
+    job, node = hit.jobs[HALVED], hit.nodes[HALVED]
+    # Slurm tells the step's client and the batch step at the same time.
+    (said,) = re.findall(r"FAILED in stage benchmark: (.*)", hit.stories[HALVED])
+    assert said in {
+        f"worker agg_1 on {node} is lost: node {node} has failed",
+        f"stopped by SIGTERM: a node of job {job} has failed",
+    }
+    assert hit.reasons[HALVED].endswith(said)
+    record = hit.sweep.project.json(f"{HALVED}/run.json")
+    assert record["job_id"] != job
+    assert len(record["nodes"]) == 2
+    logs = {path.rpartition("/")[2] for path in hit.sweep.project.files(f"{HALVED}/logs.1/*")}
+    assert {"benchmark_c2.log", "health_gate.log", "resource_snapshot.json"} <= logs
+    assert f"{node}_agg_w1.out" in logs
+    fault_row(
+        "a node of several is lost",
+        injected="the same on the second of two nodes, where a worker is and no supervisor",
+        outcome=f"{told(said)}; nothing of it is left on the other node",
+        kept="the finished point, logs, lockfile; the next run measures the other point alone",
+        noticed=hit.noticed(HALVED),
     )
 
 

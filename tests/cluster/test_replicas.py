@@ -118,7 +118,7 @@ name: {name}
 model: {{path: tiny, precision: fp16}}
 environment: {{PYTHONPATH: {programs}}}
 slurm: {{time_limit: "00:10:00"}}
-health_check: {{max_attempts: 90, interval_seconds: 1}}
+health_check: {{max_attempts: 240, interval_seconds: 1}}
 """
 LOAD = "benchmark: {type: sa-bench, isl: 32, osl: 8, concurrencies: '2', num_prompts_mult: 10}\n"
 ASK = "benchmark: {type: custom, command: python3 config/asking.py}\n"

@@ -56,6 +56,18 @@ def test_all_files_are_written_and_nothing_else_is_left(tree):
     assert (summary.configurations, summary.points, summary.valid, summary.not_run) == (2, 2, 1, 1)
 
 
+def test_a_roll_up_that_cannot_be_written_hides_nothing_of_the_others(tree):
+    for name in "ab":
+        tree.plan(name, {"c1": 1})
+        tree.result(name, "c1", METRICS)
+    blocked = tree.root / "a/benchmark-rollup.json"
+    blocked.mkdir()
+    summary = write_report(tree.root)
+    assert summary.unwritten == (f"{blocked} is not written: Is a directory",)
+    assert (tree.root / "b/benchmark-rollup.json").is_file()
+    assert summary.csv.read_text().count("valid") == 2
+
+
 def test_the_same_files_give_the_same_report(tree):
     tree.plan("a", {"c1": 1})
     tree.result("a", "c1", METRICS)

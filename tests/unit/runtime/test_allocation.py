@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from servesweep.runtime.allocation import AllocationError, find_allocation, stopped_by
+from servesweep.runtime.allocation import AllocationError, find_allocation, stopped_by, what_ends
 
 JOB = (
     "JobId=7 JobState=RUNNING Reason=None TimeLimit=00:20:00"
@@ -121,6 +121,21 @@ def test_the_reason_of_a_signal_is_what_slurm_does_to_the_job(
     slurm_tells(tmp_path, job=job)
     assert stopped_by("SIGTERM", "slurm") == sentence
     assert stopped_by("SIGTERM", "local") == "stopped by SIGTERM"
+
+
+@pytest.mark.parametrize(
+    ("job", "what"),
+    [
+        (JOB, None),
+        (JOB.replace("RUNNING Reason=None", "COMPLETING Reason=TimeLimit"), None),
+        (JOB.replace("RUNNING", "CANCELLED"), "job 7 was cancelled"),
+    ],
+)
+def test_a_job_that_has_ended_before_its_time_is_not_out_of_time(
+    tmp_path: Path, job: str, what: str | None
+) -> None:
+    slurm_tells(tmp_path, job=job)
+    assert what_ends("7") == what
 
 
 def test_a_web_proxy_is_not_asked_for_the_hosts_of_the_job(

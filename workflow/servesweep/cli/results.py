@@ -49,7 +49,9 @@ def report(results: Path, sweep: Path | None, snakemake_log: Path | None, cluste
     if snakemake_log:
         record_submission_failures(snakemake_log)
     only = configurations_of(results, sweep)
-    write_report(results, only, prices=_gpu_hour_price(cluster_file) if cluster_file else None)
+    written = write_report(results, only, prices=_gpu_hour_price(cluster_file) if cluster_file else None)
+    for line in written.unwritten:
+        click.echo(line, err=True)
     click.echo(summary_table(results, only))
     click.echo(f"report: {results / 'report.html'}")
 

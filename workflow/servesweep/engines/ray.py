@@ -25,8 +25,8 @@ finish() {{
 }}
 trap 'finish 143' TERM INT
 export RAY_ADDRESS={address}:{port}
-until timeout 60 python3 -c 'import ray, sys; ray.init(); \
-sys.exit(ray.cluster_resources().get("GPU", 0) < {all_gpus})' > /dev/null 2>&1
+until python3 -c 'import ray, time; ray.init()
+while ray.cluster_resources().get("GPU", 0) < {all_gpus}: time.sleep(1)' > /dev/null 2>&1
 do kill -0 $ray || finish 1; sleep 1; done
 "$0" "$@" &
 engine=$!

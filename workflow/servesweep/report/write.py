@@ -32,6 +32,8 @@ class ReportSummary:
     csv: Path
     parquet: Path
     page: Path
+    # One sentence each: roll-ups of configurations that could not be written.
+    unwritten: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -52,7 +54,8 @@ def write_report(
 
     `only` names the configurations of the sweep in order: one without any file counts as not run. Without it,
     every directory that has a `plan.json` is taken. The files go to `out`, or else into `results`; all are
-    written even when no point is valid, but for the roll-up of a configuration without a valid point.
+    written even when no point is valid, but for the roll-up of a configuration without a valid point, and of
+    one whose directory cannot be written: that is told.
     `prices` None takes those that were planned with.
 
     Raises:
@@ -61,8 +64,7 @@ def write_report(
     target = results if out is None else out
     target.mkdir(parents=True, exist_ok=True)
     sweep = load_sweep(results, only)
-    for configuration in sweep.configurations:
-        _write_rollup(configuration, target / configuration.id)
+    unwritten = tuple(filter(None, (_refused_rollup(one, target / one.id) for one in sweep.configurations)))
     # Altair checks every part of every chart against its schema, which takes longer than all else.
     with debug_mode(False):
         files = _files(sweep, target, prices)
@@ -80,6 +82,7 @@ def write_report(
         csv=target / "summary.csv",
         parquet=target / "summary.parquet",
         page=target / "report.html",
+        unwritten=unwritten,
     )
 
 
@@ -94,6 +97,15 @@ def _files(sweep: Sweep, target: Path, prices: Prices | None) -> dict[str, bytes
         **pictures(charts),
         "report.html": render_page(sweep, records, charts, target, prices).encode(),
     }
+
+
+def _refused_rollup(configuration: Configuration, directory: Path) -> str | None:
+    """Write a roll-up, or say why not: one full disk is no reason to write no table."""
+    try:
+        _write_rollup(configuration, directory)
+    except OSError as error:
+        return f"{directory / JSON_NAME} is not written: {error.strerror}"
+    return None
 
 
 def _write_rollup(configuration: Configuration, directory: Path) -> None:

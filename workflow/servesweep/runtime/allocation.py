@@ -25,6 +25,7 @@ ENDS = {
     r"\sJobState=(?:COMPLETING|PENDING|REQUEUED)\b.*\sRunTime=00:00:00": "job {job} goes back into the queue",
     r"\sJobState=(?:CANCELLED|COMPLETING)\b": "job {job} was cancelled",
 }
+OVER = r"\sReason=TimeLimit\b"
 
 
 class AllocationError(Exception):
@@ -136,15 +137,29 @@ def stopped_by(name: str, launcher: Literal["local", "slurm"]) -> str:
     job, told = os.environ.get("SLURM_JOB_ID"), f"stopped by {name}"
     if launcher == "local" or job is None:
         return told
-    try:
-        shown = _scontrol("show", "job", job, "-o")
-    except AllocationError:
-        return told
-    if re.search(r"\sReason=TimeLimit\b", shown):
+    shown = _shown(job)
+    if re.search(OVER, shown):
         limit = re.search(r"\sTimeLimit=(\S+)", shown)
         return f"{told}: the time limit of job {job}, {limit.group(1) if limit else 'which it had'}, is over"
-    what = next((what for sign, what in ENDS.items() if re.search(sign, shown)), None)
-    return f"{told}: {what.format(job=job)}" if what else told
+    what = _end_in(shown, job)
+    return f"{told}: {what}" if what else told
+
+
+def what_ends(job: str) -> str | None:
+    """What Slurm does to a job that it ends before its time; None in a job that runs or is out of time."""
+    shown = _shown(job)
+    return None if re.search(OVER, shown) else _end_in(shown, job)
+
+
+def _end_in(shown: str, job: str) -> str | None:
+    return next((what.format(job=job) for sign, what in ENDS.items() if re.search(sign, shown)), None)
+
+
+def _shown(job: str) -> str:
+    try:
+        return _scontrol("show", "job", job, "-o")
+    except AllocationError:
+        return ""
 
 
 def _local_hosts(nodes: list[str]) -> list[Host]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from pydantic import Field
 from servesweep.topology.deployment import Value
 
 TAIL_LINES = 50
+# What srun (22.05) prints, and ends with 0, where slurmctld takes a node for dead.
+NODE_FAILURE = re.compile(r"srun: error: Node failure on (\S+)")
 
 
 class Failure(Value):
@@ -57,7 +61,10 @@ def signal_name(code: int) -> str | None:
         return None
 
 
-def how_it_ended(code: int) -> str:
-    """In words: `was ended by SIGKILL`, `exited with code 7`."""
+def how_it_ended(code: int, told: Iterable[str] = ()) -> str:
+    """In words: `was ended by SIGKILL`, `exited with code 7`, or what srun told of a node at its end."""
+    for line in told:
+        if lost := NODE_FAILURE.fullmatch(line):
+            return f"is lost: node {lost.group(1)} has failed"
     died = signal_name(code)
     return f"was ended by {died}" if died else f"exited with code {code}"

@@ -27,6 +27,7 @@ from servesweep.runtime.allocation import (
     comment_job,
     find_allocation,
     stopped_by,
+    what_ends,
 )
 from servesweep.runtime.blot import Blot
 from servesweep.runtime.cpu_signals import record_resources
@@ -262,7 +263,8 @@ class _Run:
         margin = margin_for(self.plan.resolved.host_setup)
         limit = await near_the_limit(mine.job_id, margin)
         if not self.failed.done():
-            message = out_of_time(mine.job_id, limit, margin, self._undone())
+            # A job that was cancelled while we started has an end in the past, too.
+            message = what_ends(mine.job_id) or out_of_time(mine.job_id, limit, margin, self._undone())
             self.failed.set_result(Failure(stage=self._stage(), message=message))
 
     def _undone(self) -> list[str]:

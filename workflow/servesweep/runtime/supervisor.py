@@ -120,7 +120,7 @@ class Supervisor:
     def failure_of(self, running: Running, code: int, more: str = "") -> Failure:
         """Describe the exit of a process; `more` ends the sentence."""
         died = signal_name(code)
-        failure = self.failure_that(running, how_it_ended(code) + more)
+        failure = self.failure_that(running, how_it_ended(code, tail(running.log)) + more)
         return failure.model_copy(update={"exit_code": None if died else code, "signal": died})
 
     def failure_that(self, running: Running, what: str) -> Failure:
