@@ -28,7 +28,7 @@ lint: $(VENV)/.all ## Formatters, linters, type checker
 bench: $(VENV)/.all ## How long planning takes, in ratios
 	$(BIN)/python tests/bench/planning.py
 
-fidelity: $(VENV)/.all ## How truly this client and others measure; an hour's quiet of the machine, some GB for the others
+fidelity: $(VENV)/.all ## How truly this client and others measure; half an hour of a quiet machine, 10 GB for the others
 	$(BIN)/python tests/bench/client.py
 
 bench-overhead: $(VENV)/.all ## A run beside a hand-written batch script, on the cluster that is up

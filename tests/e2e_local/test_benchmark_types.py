@@ -12,17 +12,31 @@ import pytest
 
 pytestmark = pytest.mark.long
 
-TASK = """
+DATA = """
 task: sums
 dataset_path: json
 dataset_kwargs: {data_files: {test: sums.jsonl}}
-output_type: generate_until
 test_split: test
 doc_to_text: "What is {{a}} and {{b}}?"
+"""
+WRITTEN = (
+    DATA
+    + """
+output_type: generate_until
 doc_to_target: "{{sum}}"
 generation_kwargs: {until: ["\\n"], do_sample: false}
 metric_list: [{metric: exact_match, aggregation: mean, higher_is_better: true}]
 """
+)
+CHOSEN = (
+    DATA
+    + """
+output_type: multiple_choice
+doc_to_choice: ["1", "2", "3", "4"]
+doc_to_target: "{{a}}"
+metric_list: [{metric: acc, aggregation: mean, higher_is_better: true}]
+"""
+)
 
 
 def write(quick: Any, name: str, rows: list[dict[str, Any]]) -> str:
@@ -167,6 +181,8 @@ TRACE = [
     {"timestamp": 0, "input_length": 520, "output_length": 4, "hash_ids": [1, 2]},
     {"timestamp": 20, "input_length": 520, "output_length": 4, "hash_ids": [1, 3]},
     {"timestamp": 40, "input_length": 20, "output_length": 3, "hash_ids": [4]},
+    # aiperf makes ten new blocks or more in processes of their own.
+    {"timestamp": 60, "input_length": 5200, "output_length": 5, "hash_ids": [*range(5, 16)]},
 ]
 
 
@@ -188,28 +204,50 @@ def test_a_trace_is_replayed_by_aiperf(
     assert done.returncode == 0, done.stdout
     result = quick.json(f"points/{point}/result.json")
     assert result["requests"] == {
-        "asked": 3, "completed": 3, "failed": 0, "errors": {}, "error_examples": {},
+        "asked": 4, "completed": 4, "failed": 0, "errors": {}, "error_examples": {},
     }  # fmt: skip
-    assert result["tokens"]["output"] == 11
+    assert result["tokens"]["output"] == 16
     assert result["metrics"]["p99_ttft_ms"] >= 3
     assert result["metrics"]["output_tok_s_per_gpu"] == result["metrics"]["output_throughput_tok_s"]
     assert result["slo"]["met"] is True
     assert quick.exists(f"points/{point}/aiperf/profile_export_aiperf.json")
 
 
-def test_questions_are_asked_by_lm_eval(quick: Any, require: Any) -> None:
+def questions(quick: Any, require: Any, task: str) -> dict[str, Any]:
+    """Three questions in the project; the part of a recipe that asks them."""
     needs(require, "lm_eval", "lm-eval")
-    quick.project.write("tasks/sums.yaml", TASK)
+    quick.project.write("tasks/sums.yaml", task)
     write(quick, "tasks/sums.jsonl", [{"a": n, "b": 1, "sum": str(n + 1)} for n in range(3)])
-    run(
-        quick,
-        {"type": "gsm8k", "task_file": "tasks/sums.yaml", "num_shots": 0, "num_threads": 2, "max_tokens": 8},
-    )
-    result = quick.json("points/gsm8k/result.json")
+    return {"task_file": "tasks/sums.yaml", "num_shots": 0, "num_threads": 2, "max_tokens": 8}
+
+
+@pytest.mark.parametrize("kind", ["gsm8k", "gpqa", "mmlu", "lm-eval"])
+def test_questions_are_asked_by_lm_eval(quick: Any, require: Any, kind: str) -> None:
+    asked = questions(quick, require, WRITTEN)
+    run(quick, {"type": kind, **asked, "repeat": 1})
+    result = quick.json(f"points/{kind}/result.json")
     assert (result["metrics"]["questions"], result["metrics"]["accuracy"]) == (3.0, 0.0)
     assert result["metrics"]["sums_exact_match"] == 0.0
     assert result["load"]["tasks"] == ["sums"]
     assert (result["requests"]["asked"], result["requests"]["completed"]) == (3, 3)
+
+
+def test_choices_are_judged_by_their_likelihoods(quick: Any, require: Any) -> None:
+    asked = questions(quick, require, CHOSEN)
+    quick.recipe(
+        benchmark={"type": "longbenchv2", **asked, "max_context_length": 4096},
+        model={"path": "config/models/tiny", "precision": "fp16"},
+    )
+    done = quick.run()
+    assert done.returncode == 0, done.stdout
+    result = quick.json("points/longbenchv2/result.json")
+    assert result["metrics"]["questions"] == 3.0
+    assert result["metrics"]["accuracy"] == result["metrics"]["sums_acc"]
+    (answers,) = quick.project.files("quick/points/longbenchv2/lm-eval/**/samples_sums_*.jsonl")
+    first = json.loads((quick.project.root / "results" / answers).read_text().splitlines()[0])
+    likelihoods = [float(answer[0][0]) for answer in first["resps"]]
+    assert len(likelihoods) == 4
+    assert all(value < 0 for value in likelihoods)
 
 
 ASK = (

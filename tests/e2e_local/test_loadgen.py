@@ -251,6 +251,50 @@ def test_times_are_those_of_the_server(server: Server, make_spec: Any, tmp_path:
     assert metrics["output_tok_s_per_user"] == pytest.approx(1000 / metrics["median_tpot_ms"])
 
 
+def held_up(server: Server, stop: threading.Event) -> None:
+    """Stop the client process for a while again and again, as a machine with too much to do would."""
+    eventually(lambda: server.bodies)
+    while not stop.wait(0.2):
+        for child in children_of(os.getpid()):
+            os.kill(child, signal.SIGSTOP)
+        time.sleep(0.2)
+        for child in children_of(os.getpid()):
+            os.kill(child, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("limit", [None, 50.0])
+def test_a_client_that_cannot_keep_up_says_so(
+    server: Server, make_spec: Any, tmp_path: Path, limit: float | None
+) -> None:
+    server.itl_s = 0.02
+    stop = threading.Event()
+    threading.Thread(target=held_up, args=[server, stop], daemon=True).start()
+    result = measure(make_spec(num_prompts=4, osl=60, max_client_lag_ms=limit), tmp_path / "result.json")
+    stop.set()
+    assert result.client.saturated
+    assert result.client.lag_ms_p99 > 50
+    assert any(note.startswith("The client was saturated: its event loop was") for note in result.notes)
+    if limit is None:
+        assert result.valid, "a lag is told, and decides only where a recipe has a limit"
+    else:
+        (reason,) = result.reasons
+        assert reason.startswith("the client itself was ")
+
+
+def test_a_reader_recomputes_the_numbers_as_the_page_says(
+    server: Server, make_spec: Any, tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    page = (Path(__file__).parents[2] / "docs/benchmarks.md").read_text()
+    _, _, rest = page.partition("```python\n")
+    server.behaviour = lambda n: "HTTP 503" if n == 3 else "answer"
+    monkeypatch.chdir(tmp_path)
+    output = Path("results/demo/points/c4/result.json")
+    metrics = measure(make_spec(num_prompts=30, max_failed_fraction=0.1), output).metrics
+    exec(rest.partition("```")[0], {})
+    printed = [float(line) for line in capsys.readouterr().out.split()]
+    assert printed == pytest.approx([metrics["p99_ttft_ms"], metrics["output_throughput_tok_s"]])
+
+
 def test_several_tokens_a_chunk_count_by_usage(server: Server, make_spec: Any, tmp_path: Path) -> None:
     server.tokens_per_chunk = 4
     result = measure(make_spec(osl=8), tmp_path / "result.json")

@@ -128,7 +128,7 @@ WRONG: list[tuple[str, str, str]] = [
     ("sa-bench", "concurrencies: ", "concurrencies: the key has no value: write one, or remove the key"),
     ("sa-bench", "req_rate: fast", f"{RATES} 'fast'"),
     ("sa-bench", "req_rate: 0", f"{RATES} 0"),
-    ("sa-bench", "req_rate: [1, .nan]", f"{RATES} nan"),
+    ("sa-bench", "req_rate: [1, .nan]", f"{RATES} .nan"),
     ("sa-bench", "req_rate: [true]", f"{RATES} true"),
     ("sa-bench", "req_rate: []", "req_rate: at least one request rate is needed"),
     ("sa-bench", "random_range_ratio: 1.5", "random_range_ratio: expected a number up to 1, got 1.5"),

@@ -208,6 +208,23 @@ def test_the_command_fails_on_a_regression_and_passes_without(baseline: str) -> 
     assert run(baseline, "fast.csv").exit_code == 0
 
 
+def test_results_of_another_tool_are_compared_like_our_own(tmp_path: Path) -> None:
+    published = Path(__file__).parents[1] / "report/public/inferencex.json"
+    rows = json.loads(published.read_text())
+    for one in rows:
+        one["p99_ttft"] *= 1.5
+    later = tmp_path / "later.json"
+    later.write_text(json.dumps(rows))
+    assert run(str(published), str(published)).exit_code == 0
+    worse = run(str(published), str(later))
+    assert worse.exit_code == 1
+    verdicts = [line for line in worse.output.splitlines() if line.endswith("REGRESSION")]
+    assert [(line.split()[0], line.split()[2]) for line in sorted(verdicts)] == [
+        ("b200-vllm-fp4-tp2-ep1", "p99_ttft_ms"),
+        ("h100-vllm-fp4-tp4-ep1", "p99_ttft_ms"),
+    ]
+
+
 @pytest.mark.usefixtures("tables")
 def test_what_moved_is_drawn_and_written_for_programs() -> None:
     assert run("fast.csv", "slow.csv", "--output", "out", "--tolerance", "p99_ttft_ms=10%").exit_code == 1

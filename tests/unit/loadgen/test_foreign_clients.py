@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -134,11 +135,23 @@ def test_the_words_for_aiperf(tmp_path: Path, monkeypatch: Any) -> None:
 
 def test_aiperf_is_given_time_unless_the_user_says_how_much(monkeypatch: Any) -> None:
     monkeypatch.setenv("AIPERF_SERVICE_START_TIMEOUT", "7")
-    found = aiperf.environment(about())
+    found = aiperf.environment()
     assert found["AIPERF_SERVICE_REGISTRATION_TIMEOUT"] == "300"
-    assert found["AIPERF_SERVICE_START_TIMEOUT"] == "7"
-    assert found["HF_HUB_OFFLINE"] == "1"
-    assert "HF_HUB_OFFLINE" not in aiperf.environment(about(tokenizer=None))
+    assert "AIPERF_SERVICE_START_TIMEOUT" not in found
+    assert "HF_HUB_OFFLINE" not in found
+
+
+def test_aiperf_finds_a_tokenizers_directory_without_the_hub(tmp_path: Path) -> None:
+    directory, cache = tmp_path / "tok", tmp_path / "cache"
+    directory.mkdir()
+    (directory / "tokenizer.json").write_text("{}")
+    said = aiperf.tokenizer(about(tokenizer=str(directory)), cache)["tokenizer"]
+    found = aiperf.environment(cache)
+    look = "import sys, huggingface_hub as h; print(h.snapshot_download(sys.argv[1], local_files_only=True))"
+    ended = run_to_the_end([sys.executable, "-c", look, said], found)
+    assert (Path(ended.tail[-1]) / "tokenizer.json").read_text() == "{}"
+    assert aiperf.tokenizer(about(tokenizer="openai/gpt-oss-120b"), cache) == {}
+    assert aiperf.tokenizer(about(tokenizer=None), cache) == {}
 
 
 def test_no_point_has_the_texts_of_another() -> None:

@@ -63,6 +63,31 @@ def test_a_result_of_sa_bench_tells_its_lengths_and_rate(tmp_path):
     assert (row["status"], row["reason"]) == ("invalid", "nothing was completed")
 
 
+def test_the_names_of_sa_benchs_files_tell_the_gpus(tmp_path):
+    told = {
+        "completed": 9,
+        "output_throughput": 240.0,
+        "total_token_throughput": 480.0,
+        "median_tpot_ms": 10.0,
+    }
+    for name, level in (
+        ("results_concurrency_4_gpus_12_ctx_4_gen_8", 4),
+        ("results_concurrency_16_gpus_12_ctx_4_gen_8", 16),
+        ("results_concurrency_4_gpus_6", 4),
+    ):
+        (tmp_path / f"{name}.json").write_text(json.dumps(told | {"max_concurrency": level}))
+    rows = {(row["configuration"], row["point"]): row for row in read_rows(tmp_path)}
+    split, whole = ("results_gpus_12_ctx_4_gen_8", "results_gpus_6")
+    assert set(rows) == {(split, "c4"), (split, "c16"), (whole, "c4")}, (
+        "all levels of one deployment are one line"
+    )
+    gpus = ("total_gpus", "prefill_gpus", "decode_gpus", "agg_gpus")
+    assert [rows[split, "c4"][name] for name in gpus] == [12, 4, 8, 0]
+    assert [rows[whole, "c4"][name] for name in gpus] == [6, 0, 0, 6]
+    assert rows[split, "c16"]["output_tok_s_per_gpu"] == 20.0
+    assert rows[whole, "c4"]["output_tok_s_per_gpu"] == 40.0
+
+
 def test_disaggregated_rows_of_inferencex_keep_both_denominators(tmp_path):
     row = {
         **{"hw": "gb200", "framework": "dynamo-sglang", "precision": "fp8", "model": "m", "conc": 128},

@@ -29,6 +29,8 @@ USER = [{"role": "user", "content": "hello there"}]
 def test_a_completion_prompt_is_a_text_or_token_ids() -> None:
     assert parsed("completion", prompt="one two").prompt_parts() == ["one two"]
     assert parsed("completion", prompt=[5, 6, 7]).prompt_parts() == [5, 6, 7]
+    assert parsed("completion", prompt=[[5, 6, 7]]).prompt_parts() == [5, 6, 7]
+    assert parsed("completion", prompt=["one two"]).prompt_parts() == ["one two"]
 
 
 def test_a_chat_prompt_is_the_text_of_its_messages() -> None:

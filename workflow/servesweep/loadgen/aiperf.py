@@ -11,12 +11,14 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from servesweep.loadgen.foreign import Ended, foreign_result, run_to_the_end, write_foreign
+from servesweep.loadgen.hub_cache import as_hub_cache
 from servesweep.loadgen.slo import mark
 
 EXPORT = "profile_export_aiperf.json"
@@ -50,7 +52,10 @@ def main(arguments: list[str] | None = None) -> int:
     about = json.loads(options.about.read_text())
     directory = options.output.resolve().with_name("aiperf")
     shutil.rmtree(directory, ignore_errors=True)
-    ended = run_to_the_end([sys.executable, "-m", "aiperf", *words(about, directory)], environment(about))
+    with tempfile.TemporaryDirectory(prefix="aiperf-") as cache:
+        own = tokenizer(about, Path(cache))
+        command = [sys.executable, "-m", "aiperf", *words({**about, **own}, directory)]
+        ended = run_to_the_end(command, environment(Path(cache) if own else None))
     return write_foreign(result_of(about, directory, ended), options.output, "aiperf")
 
 
@@ -76,14 +81,25 @@ def words(about: Mapping[str, Any], directory: Path) -> list[str]:
     return [*made, *_own(about["aiperf_args"])]
 
 
-def environment(about: Mapping[str, Any]) -> dict[str, str]:
-    """Its environment: patience with its own processes on a busy head node, and no look for a tokenizer
-    elsewhere that lies on this machine; what the user has set stays."""
+def tokenizer(about: Mapping[str, Any], cache: Path) -> dict[str, str]:
+    """What to say instead of a tokenizer's directory, which is made to be in `cache`; nothing for any other.
+
+    aiperf 0.13 takes a directory as it is only where the hub may be asked; some of its processes never do.
+    """
+    directory = Path(about["tokenizer"] or "")
+    return {"tokenizer": as_hub_cache(directory, cache)} if about["tokenizer"] and directory.is_dir() else {}
+
+
+def environment(cache: Path | None = None) -> dict[str, str]:
+    """Its environment: patience with its own processes on a busy head node, which the user may set otherwise,
+    and the cache that has the tokenizer, without a look elsewhere."""
     names = ("REGISTRATION_TIMEOUT", "START_TIMEOUT", "PROFILE_START_TIMEOUT")
-    wanted = {f"AIPERF_SERVICE_{name}": PATIENCE_S for name in names}
-    if about["tokenizer"]:
-        wanted |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
-    return wanted | {key: value for key, value in os.environ.items() if key in wanted}
+    patience = {
+        name: PATIENCE_S for name in (f"AIPERF_SERVICE_{name}" for name in names) if name not in os.environ
+    }
+    if cache is None:
+        return patience
+    return patience | {"HF_HUB_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 
 
 def seed(about: Mapping[str, Any]) -> int:

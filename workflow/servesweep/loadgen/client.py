@@ -9,7 +9,7 @@ from time import perf_counter
 from types import TracebackType
 from urllib.parse import urlsplit
 
-from servesweep.loadgen.connection import Connection, ConnectionCutError, NotHttpError
+from servesweep.loadgen.connection import Backlog, Connection, ConnectionCutError, NotHttpError
 from servesweep.loadgen.record import OK, RequestRecord
 from servesweep.loadgen.sse import EXCERPT, EventStream
 
@@ -38,6 +38,7 @@ class Session:
             "Content-Type: application/json\r\nAccept: text/event-stream\r\nAccept-Encoding: identity\r\n"
             "Content-Length: "
         ).encode()
+        self._backlog = Backlog()
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
         self._addresses: list[str] = []
@@ -95,7 +96,7 @@ class Session:
             for address in list(self._addresses):
                 try:
                     _, connection = await loop.create_connection(
-                        Connection,
+                        lambda: Connection(self._backlog),
                         address,
                         self._port,
                         ssl=self._tls,

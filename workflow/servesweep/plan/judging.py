@@ -98,17 +98,23 @@ def _notes(plan: Plan, recipe: Recipe, cluster: Cluster) -> Iterator[str]:
         yield "enable_config_dump has no effect: engines that can do it write their configuration to the logs"
     if recipe.output is not None:
         yield "output.log_dir has no effect: logs lie in results/<configuration>/logs"
-    yield from _site_notes(cluster, images_of(recipe))
+    yield from _site_notes(cluster, _engine_images(recipe))
 
 
-def _site_notes(cluster: Cluster, images: Sequence[str]) -> Iterator[str]:
+def _engine_images(recipe: Recipe) -> list[str | None]:
+    """The images of workers that a recipe names."""
+    roles = [role.container for _, role in recipe.roles.items()] if recipe.roles else []
+    return [recipe.model.container, *roles]
+
+
+def _site_notes(cluster: Cluster, images: Sequence[str | None]) -> Iterator[str]:
     """What a cluster file of srt-slurm says that means something else here, or nothing."""
     unread = [key for key in ELSEWHERE if key in cluster.model_fields_set]
     if unread:
         have = "has" if len(unread) == 1 else "have"
         yield f"the cluster file's {listed(unread)} {have} no effect here"
     unset = "container_runtime" not in cluster.model_fields_set and cluster.launcher == "slurm"
-    if (cluster.containers or images) and unset:
+    if (cluster.containers or any(images)) and unset:
         yield (
             "container_runtime is unset, so images are not used and processes run bare; for containers say"
             " container_runtime: pyxis in the cluster file"

@@ -45,9 +45,15 @@ class AnswerFormat:
         """Give the event that holds the usage and no token."""
         return self._event([], usage=generation.usage())
 
-    def whole(self, text: str, generation: Generation, kv_transfer_params: dict[str, Any] | None) -> bytes:
+    def whole(
+        self,
+        text: str,
+        generation: Generation,
+        kv_transfer_params: dict[str, Any] | None,
+        logprobs: dict[str, Any] | None = None,
+    ) -> bytes:
         """Give the body of an unstreamed answer."""
-        choice: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": generation.finish_reason}
+        choice: dict[str, Any] = {"index": 0, "logprobs": logprobs, "finish_reason": generation.finish_reason}
         if self.endpoint == "chat":
             choice["message"] = {"role": "assistant", "content": text}
         else:

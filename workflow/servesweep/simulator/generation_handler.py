@@ -5,13 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from typing import Any
 
 from aiohttp import web
 
 from servesweep.simulator.answers import DONE, AnswerFormat, token_text, whole_text
 from servesweep.simulator.engine import Engine
 from servesweep.simulator.generation import Generation, count_prompt, handover, plan_generation
-from servesweep.simulator.request_body import Endpoint, GenerationRequest, RequestRefusedError, parse_request
+from servesweep.simulator.likelihoods import echoed
+from servesweep.simulator.request_body import (
+    CompletionRequest,
+    Endpoint,
+    GenerationRequest,
+    RequestRefusedError,
+    parse_request,
+)
 from servesweep.simulator.timetable import Timetable, timetable
 
 _LONG_BODY_BYTES = 4096  # tokenizing a longer text in the loop would delay the other requests' tokens
@@ -75,7 +83,16 @@ class GenerationHandler:
                 await self._engine.produce(token, generation, due)
             text = whole_text(self._engine.words, generation.output_tokens)
             transfer = handover(options, request, ordinal, prompt_tokens)
-            return await _send_whole(http, answer.whole(text, generation, transfer))
+            likely = self._likelihoods(request, generation)
+            return await _send_whole(http, answer.whole(text, generation, transfer, likely))
+
+    def _likelihoods(self, request: GenerationRequest, generation: Generation) -> dict[str, Any] | None:
+        """Say how likely each token was, where that is asked for."""
+        prompt = request.echoed_ids if isinstance(request, CompletionRequest) else None
+        if prompt is None:
+            return None
+        words = self._engine.words
+        return echoed(prompt, [token_text(words, token) for token in range(generation.output_tokens)])
 
     async def _count_prompt(self, request: GenerationRequest, body_bytes: int) -> int:
         """Count the prompt's tokens, beside the event loop when that takes long."""

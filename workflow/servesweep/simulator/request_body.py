@@ -74,12 +74,28 @@ class GenerationRequest(BaseModel):
         """Give the prompt: its token ids, or the texts whose tokens have to be counted."""
 
 
+def _the_only_prompt(prompt: Any) -> Any:
+    """Take a prompt out of a batch of one; anything else stays for pydantic to judge."""
+    batch_of_one = isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list)
+    return prompt[0] if batch_of_one else prompt
+
+
 class CompletionRequest(GenerationRequest):
     """Body of /v1/completions: one prompt, as text or as token ids."""
 
     endpoint: ClassVar[Endpoint] = "completion"
 
-    prompt: str | Annotated[list[int], Field(min_length=1)] = Field(description="text or token ids")
+    prompt: Annotated[str | Annotated[list[int], Field(min_length=1)], BeforeValidator(_the_only_prompt)] = (
+        Field(description="text or token ids")
+    )
+    echo: bool = Field(default=False, description="tell the prompt's tokens too, where logprobs are asked")
+    logprobs: int | None = Field(default=None, ge=0, description="tell how likely each token was")
+
+    @property
+    def echoed_ids(self) -> list[int] | None:
+        """The prompt's token ids where their likelihoods are asked for, of a prompt given as ids."""
+        asked = self.echo and self.logprobs is not None and not self.stream
+        return self.prompt if asked and isinstance(self.prompt, list) else None
 
     def prompt_parts(self) -> list[str] | list[int]:
         """Give the token ids, or the one text."""

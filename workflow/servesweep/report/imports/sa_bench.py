@@ -1,5 +1,6 @@
 """Results of sa-bench, and of the serving benchmarks of vLLM and SGLang, whose keys it took over. Pure."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,8 @@ COUNTS = {
     "p99_e2e_latency_ms": "p99_e2el_ms",
     "std_e2e_latency_ms": "std_e2el_ms",
 }
+CONCURRENCY = re.compile(r"_concurrency_\d+")
+FILE_NAME = re.compile(r"results_concurrency_\d+_gpus_(\d+)(?:_ctx_(\d+)_gen_(\d+))?")
 OURS = {column.name for column in MEASURED}
 
 
@@ -39,8 +42,13 @@ def is_sa_bench(data: Mapping[str, Any]) -> bool:
 
 
 def sa_bench_rows(data: Mapping[str, Any], name: str) -> list[Row]:
-    """One row; such a file knows no GPUs, so that per-GPU columns stay empty."""
-    row = renamed(name, data, COUNTS) | {key: data[key] for key in OURS if is_number(data.get(key))}
+    """One row; of GPUs the file's name alone tells, without which per-GPU columns stay empty."""
+    configuration, gpus = named(name)
+    row = (
+        renamed(configuration, data, COUNTS)
+        | gpus
+        | {key: data[key] for key in OURS if is_number(data.get(key))}
+    )
     row |= {
         "engine": data.get("backend"),
         "model": data.get("model_id") or data.get("model"),
@@ -52,6 +60,16 @@ def sa_bench_rows(data: Mapping[str, Any], name: str) -> list[Row]:
         if isinstance(lengths, list) and lengths and len(set(lengths)) == 1 and is_number(lengths[0]):
             row[ours] = lengths[0]
     return [finished(row)]
+
+
+def named(name: str) -> tuple[str, Row]:
+    """Configuration and GPUs of srt-slurm's name of a file, `results_concurrency_64_gpus_12_ctx_4_gen_8`."""
+    found = FILE_NAME.fullmatch(name)
+    if found is None:
+        return name, {}
+    total, prefill, decode = (int(number) if number else 0 for number in found.groups())
+    gpus: Row = {"total_gpus": total, "prefill_gpus": prefill, "decode_gpus": decode}
+    return CONCURRENCY.sub("", name), gpus | {"agg_gpus": 0 if prefill else total}
 
 
 def renamed(name: str, data: Mapping[str, Any], names: Mapping[str, str]) -> Row:
