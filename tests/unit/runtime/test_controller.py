@@ -147,7 +147,8 @@ def test_notes_and_what_a_sweep_asks_for_are_told(tmp_path: Path, capsys: pytest
     Path("site.yaml").write_text("preflight: false\ndefault_partition: batch\n")
     Path("r.yaml").write_text(
         "schema: 2\nname: r\nmodel: {path: /m, precision: fp8}\nengine: sglang\n"
-        "sweep: {g: [2, 8]}\nroles: {agg: {nodes: 1, gpus: '{g}', args: {tensor-parallel-size: '{g}'}}}\nfrontend: {type: direct}\n"
+        "sweep: {g: [2, 8]}\nroles: {agg: {nodes: 1, gpus: '{g}', args: {tensor-parallel-size: '{g}'}}}\n"
+        "frontend: {type: direct}\n"
         "benchmark: {type: sa-bench, isl: 8, osl: 8, concurrencies: [1, 4]}\n"
     )
     tell(SweepTable.from_config({"recipes": "r.yaml", "cluster": "site.yaml"}, inside_job=False))
