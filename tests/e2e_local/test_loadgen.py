@@ -288,7 +288,7 @@ def test_a_reader_recomputes_the_numbers_as_the_page_says(
     _, _, rest = page.partition("```python\n")
     server.behaviour = lambda n: "HTTP 503" if n == 3 else "answer"
     monkeypatch.chdir(tmp_path)
-    output = Path("results/demo/points/c4/result.json")
+    output = Path("results/demo_tp4/points/c4/result.json")
     metrics = measure(make_spec(num_prompts=30, max_failed_fraction=0.1), output).metrics
     exec(rest.partition("```")[0], {})
     printed = [float(line) for line in capsys.readouterr().out.split()]
