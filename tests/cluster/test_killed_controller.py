@@ -143,6 +143,7 @@ def test_an_orphan_that_still_waits_gives_way(
     fault_row(
         "`snakemake` is killed while its job waits",
         injected="SIGKILL to the controlling process, the partition being down",
-        outcome="the job of the second `snakemake` cancels the one that was left, and the results are its own",
+        outcome="the job of the second `snakemake` cancels the one that was left,"
+        " and the results are its own",
         kept="everything",
     )
