@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -41,6 +44,20 @@ def commands(page: str) -> list[str]:
     text = (REPOSITORY / page).read_text()
     lines = [line for block in CONSOLE.findall(text) for line in block.splitlines()]
     return [re.sub(r"\s+# .*$", "", line.removeprefix("$ ")) for line in lines if line.startswith("$ ")]
+
+
+def shell(root: Path, command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Type a command in a project; stdout and stderr come together in stdout."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-c", command],
+        cwd=root,
+        env={**os.environ, "PATH": path, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
 
 
 def yaml_blocks(page: str) -> list[str]:

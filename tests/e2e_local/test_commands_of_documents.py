@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.commands import TYPED, commands, yaml_blocks
+from tests.commands import TYPED, commands, shell, yaml_blocks
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SMALL = """\
@@ -37,24 +35,11 @@ benchmark: {type: sa-bench, isl: 1024, osl: 1024, concurrencies: "4x16"}
 Typed = tuple[str, subprocess.CompletedProcess[str]]
 
 
-def shell(project: Any, command: str) -> subprocess.CompletedProcess[str]:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return subprocess.run(
-        ["bash", "-c", command],
-        cwd=project.root,
-        env={**os.environ, "PATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-
-
 def typed(project: Any, page: str) -> Iterator[Typed]:
     """The commands of a page that are typed here, in their order, each with what came of it."""
     for command in commands(page):
         if TYPED.get((page, command)) == Path(__file__).name:
-            yield command, shell(project, command)
+            yield command, shell(project.root, command)
 
 
 def rows_of(table: str) -> int:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.commands import commands, shell
 
 from servesweep.plan.locked import tampered
 
@@ -38,24 +37,6 @@ override_tp4: {}
 """
 
 
-def commands(page: str) -> list[str]:
-    blocks = re.findall(r"^```console\n(.*?)^```$", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
-    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
-
-
-def shell(project: Any, command: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return subprocess.run(
-        ["bash", "-c", command],
-        cwd=project.root,
-        env={**os.environ, "PATH": path, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.fixture(scope="module")
 def measured(new_project: Any) -> Any:
     """A project with one small configuration, `demo_tp4`, measured, and a copy of its results as baseline."""
@@ -74,7 +55,7 @@ def measured(new_project: Any) -> Any:
 @pytest.fixture(scope="module")
 def page_of_lockfiles(measured: Any) -> dict[str, subprocess.CompletedProcess[str]]:
     """Its commands, typed in their order."""
-    return {command: shell(measured, command) for command in commands("lockfile.md")}
+    return {command: shell(measured.root, command) for command in commands("docs/lockfile.md")}
 
 
 def test_the_lock_of_a_finished_run_is_filled(measured: Any) -> None:
@@ -119,7 +100,7 @@ def test_a_lockfile_runs_again_beside_the_first_run_and_tells_what_differs(
         assert f"{part}: the same\n" in told
     # The second time there is nothing to do.
     (again_command,) = (command for command in page_of_lockfiles if command.startswith("snakemake"))
-    assert "Nothing to be done" in shell(measured, f"{again_command} --dry-run").stdout
+    assert "Nothing to be done" in shell(measured.root, f"{again_command} --dry-run").stdout
 
 
 def test_a_tampered_lockfile_is_refused_where_it_would_be_run(measured: Any) -> None:
@@ -130,12 +111,12 @@ def test_a_tampered_lockfile_is_refused_where_it_would_be_run(measured: Any) -> 
     assert "lock: the lock was changed after it was written: its integrity digest does not fit" in done.stdout
 
 
-@pytest.mark.parametrize("command", commands("compare.md"))
+@pytest.mark.parametrize("command", commands("docs/compare.md"))
 def test_every_command_of_the_page_on_comparisons_works(measured: Any, command: str) -> None:
     # The results are those of the baseline.
     shutil.rmtree(measured.root / "results")
     shutil.copytree(measured.root / "baseline", measured.root / "results")
-    done = shell(measured, command)
+    done = shell(measured.root, command)
     assert done.returncode == 0, done.stdout
     if command.startswith("servesweep"):
         assert "0 regressions, 0 improvements, 0 within noise, 8 within tolerance" in done.stdout
@@ -150,20 +131,20 @@ def test_the_steps_of_the_ci_example_pass_with_the_same_numbers_and_fail_with_wo
     runs = {step["name"]: step["run"] for step in steps if "run" in step}
     measure, compare = runs["Measure"], runs["Compare"]
     # What it would measure has been measured.
-    planned = shell(measured, f"{measure} --dry-run")
+    planned = shell(measured.root, f"{measure} --dry-run")
     assert planned.returncode == 0, planned.stdout
     assert "results/gate_tp4/run.json" in planned.stdout
     shutil.rmtree(measured.root / "results")
     shutil.copytree(measured.root / "baseline", measured.root / "results")
     summary = measured.root / "step-summary.md"
-    same = shell(measured, compare, GITHUB_STEP_SUMMARY=str(summary))
+    same = shell(measured.root, compare, GITHUB_STEP_SUMMARY=str(summary))
     assert same.returncode == 0, same.stdout
     # So much that no scatter of two repeats on a busy machine explains it.
     for repeat in ("c1", "c1-k1"):
         path = measured.root / f"results/demo_tp4/points/{repeat}/result.json"
         result = json.loads(path.read_text())
         path.write_text(json.dumps({**result, "metrics": {**result["metrics"], "p50_ttft_ms": 1e7}}))
-    worse = shell(measured, compare, GITHUB_STEP_SUMMARY=str(summary))
+    worse = shell(measured.root, compare, GITHUB_STEP_SUMMARY=str(summary))
     assert worse.returncode == 1, worse.stdout
     assert "**1 regression, 0 improvements, 0 within noise, 7 within tolerance**" in summary.read_text()
     assert "| demo_tp4 | c1 | p50_ttft_ms |" in summary.read_text()

@@ -15,7 +15,7 @@ BINDING = Binding(
     addresses={"n0": "10.0.0.1", "n1": "10.0.0.2"},
     hosts={"n0": "rack1", "n1": "rack2"},
     logs="/runs/7/logs",
-    scratch="/tmp/servesweep-job-17",
+    scratch="/scratch/servesweep-job-17",
 )
 WORKER = ProcessPlace(
     mode="decode", index=3, rank=1, node="n1", gpus=(2, 3), worker_nodes=("n0", "n1"),

@@ -17,7 +17,7 @@ def test_a_single_member_listens_for_the_other_nodes_and_keeps_its_data_in_the_s
     assert SERVICES["etcd"].command(instance("n1"), NONE).argv == (
         "etcd",
         "--name", "servesweep",
-        "--data-dir", "/tmp/servesweep-job-17/etcd",
+        "--data-dir", "/scratch/servesweep-job-17/etcd",
         "--listen-client-urls", "http://0.0.0.0:2379",
         "--advertise-client-urls", "http://10.0.0.2:2379",
         "--listen-peer-urls", "http://10.0.0.2:2380",

@@ -7,7 +7,7 @@ from servesweep.services.instance import Instance
 from servesweep.services.nats import Nats, NatsOptions
 from servesweep.topology.deployment import Binding, Command, Probe, Readiness
 
-STORE = "/tmp/servesweep-job-17/nats"
+STORE = "/scratch/servesweep-job-17/nats"
 
 
 def test_it_keeps_its_data_in_the_scratch_directory(instance: Callable[..., Instance]) -> None:

@@ -15,7 +15,7 @@ def test_the_first_instance_is_the_head(instance: Callable[..., Instance]) -> No
     assert command.argv == (
         "ray", "start", "--node-ip-address=10.0.0.2", "--num-gpus=4", "--disable-usage-stats", "--block",
         "--head", "--port=6379", "--dashboard-host=0.0.0.0", "--dashboard-port=8265",
-        "--temp-dir=/tmp/servesweep-job-17/ray",
+        "--temp-dir=/scratch/servesweep-job-17/ray",
     )  # fmt: skip
     assert command.env == {"CUDA_VISIBLE_DEVICES": "0,1,2,3", "RAY_memory_monitor_refresh_ms": "0"}
 

@@ -21,6 +21,7 @@ from servesweep.recipe.problems import Problem, RecipeError, nearest, shown
 RECIPE_ROOT = Path("config/recipes")
 RESULTS = Path("results")
 CONFIG_KEYS = ("recipes", "cluster", "set")
+BRACES = "Snakemake takes braces in a path for a wildcard: rename the file or directory"
 
 
 class Wildcards(Protocol):
@@ -58,10 +59,9 @@ class SweepTable:
         table.gpu_hour_price = cluster.gpu_hour_price
         if not inside_job:
             recipes = find_recipes(_recipe_names(config.get("recipes")))
+            if braced := [Problem(r.path, None, "", BRACES) for r in recipes if set("{}") & set(r.path)]:
+                raise RecipeError(braced)
             for recipe in recipes:
-                if set("{}") & set(recipe.path):
-                    message = "Snakemake takes braces in a path for a wildcard: rename the file or directory"
-                    raise RecipeError([Problem(recipe.path, None, "", message)])
                 key = configuration_id(recipe.path, RECIPE_ROOT, None)
                 table.recipes.setdefault(key, []).append(recipe)
             table.plans = read_sweep(recipes, cluster, RECIPE_ROOT, table.settings, RESULTS, table.sources)
