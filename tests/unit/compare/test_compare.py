@@ -132,6 +132,17 @@ def test_repeats_that_are_not_valid_are_told() -> None:
     assert judged(repeats(TTFT, 1.0, 1.0), after).notes == ("demo c4: 1 of 2 repeats are valid (no tokens)",)
 
 
+def test_points_whose_client_was_too_busy_are_named_side_by_side() -> None:
+    calm = [row(f"c{n}", **{RATE: 10.0}, client_saturated=False) for n in range(7)]
+    busy = [{**one, "client_saturated": True} for one in calm]
+    assert judged(calm, calm).notes == ()
+    assert judged([*busy[:1], *calm[1:]], busy).notes == (
+        "the client of the baseline was too busy for its times to be trusted (client_saturated): demo c0",
+        "the client of the new side was too busy for its times to be trusted (client_saturated): "
+        "demo c0, demo c1, demo c2, demo c3, demo c4 and 2 more",
+    )
+
+
 def test_one_configuration_is_compared_with_one_of_another_name_and_several_are_not() -> None:
     found = judged(repeats(TTFT, 1.0), repeats(TTFT, 1.0, configuration="demo.again"))
     assert len(found.changes) == 1

@@ -60,6 +60,18 @@ def test_values_are_compared_key_by_key() -> None:
     ]
 
 
+def test_of_a_long_command_line_only_the_words_that_changed_are_told() -> None:
+    common = ["python3", "-m", "sglang.launch_server", "--model-path", "/models/tiny", "--page-size", "64"]
+    before = {"argv": [*common, "--tp-size", "4", "--trust-remote-code", "--port", "8000"]}
+    after = {"argv": [*common, "--tp-size", "8", "--port", "8000", "--dp-size", "2"]}
+    assert list(map(str, differences(before, after))) == [
+        "argv: --tp-size 4 --trust-remote-code -> --tp-size 8; only after: --dp-size 2",
+    ]
+    assert list(map(str, differences(before, {"argv": common}))) == [
+        "argv: only before: --tp-size 4 --trust-remote-code --port 8000",
+    ]
+
+
 def test_diff_tells_recipe_plan_and_machine_but_not_the_place(pair: tuple[Path, Path]) -> None:
     first, second = pair
     done = told("diff", first.parent, second)

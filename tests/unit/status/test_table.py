@@ -46,6 +46,15 @@ def test_one_row_a_configuration_and_one_line_about_the_whole(directory: Any) ->
     )
 
 
+def test_no_worker_is_missed_where_the_run_is_over(directory: Any) -> None:
+    directory.plan("a")
+    directory.plan("b")
+    directory.write("a/run.json", {"digest": "d-a"})
+    _, over, planned, _ = printed(directory).splitlines()
+    assert over.split()[:5] == ["a", "-", "-", "finished", "-"]
+    assert planned.split()[3:6] == ["planned", "0/4P", "0/4D"]
+
+
 def test_where_not_all_fit_those_that_run_are_shown(directory: Any) -> None:
     for name in ("a", "b", "c"):
         directory.plan(name)

@@ -17,6 +17,8 @@ GATED = (
     *("p50_ttft_ms", "p99_ttft_ms", "p50_itl_ms", "p99_itl_ms", "p99_e2el_ms"),
 )
 
+MOST_NAMES = 5
+
 
 @dataclass(frozen=True)
 class Change:
@@ -88,7 +90,8 @@ def compare(
         for metric in metrics:
             if old.values.get(metric) and new.values.get(metric):
                 changes.append(_change(level, metric, old, new, tolerance.of(metric)))
-    return Comparison(tuple(changes), tuple(unmatched), (*notes, *_fewer(before, after)))
+    told = (*notes, *_fewer(before, after), *_busy("the baseline", before), *_busy("the new side", after))
+    return Comparison(tuple(changes), tuple(unmatched), told)
 
 
 def _lacking(level: Level, old: Samples, new: Samples) -> Unmatched | None:
@@ -147,3 +150,11 @@ def _fewer(before: Mapping[Level, Samples], after: Mapping[Level, Samples]) -> I
             told = "; ".join(dict.fromkeys(new.refused))
             total = new.valid + len(new.refused)
             yield f"{level.configuration} {level.point}: {new.valid} of {total} repeats are valid ({told})"
+
+
+def _busy(side: str, levels: Mapping[Level, Samples]) -> Iterator[str]:
+    """A busy client tells a slow server: a verdict on such numbers may be one on the client."""
+    busy = [f"{level.configuration} {level.point}" for level, samples in levels.items() if samples.saturated]
+    if busy:
+        told = ", ".join(busy[:MOST_NAMES]) + (f" and {len(busy) - MOST_NAMES} more" * (len(busy) > MOST_NAMES))
+        yield f"the client of {side} was too busy for its times to be trusted (client_saturated): {told}"

@@ -35,6 +35,8 @@ class Samples:
     load: dict[str, Any] = field(default_factory=dict)
     values: dict[str, list[float]] = field(default_factory=dict)
     valid: int = 0
+    saturated: int = 0
+    """Valid repeats whose client was too busy."""
     refused: list[str] = field(default_factory=list)
 
     @property
@@ -66,6 +68,7 @@ def gathered(rows: Iterable[Mapping[str, Any]]) -> dict[Level, Samples]:
             samples.refused.append(str(row.get("reason") or row.get("status") or "no status"))
             continue
         samples.valid += 1
+        samples.saturated += row.get("client_saturated") is True
         for name, value in row.items():
             if is_measured(name) and _is_number(value):
                 samples.values.setdefault(name, []).append(float(value))

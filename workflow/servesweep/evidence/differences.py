@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any
 
 ABSENT = object()
@@ -24,6 +25,8 @@ class Difference:
             return f"{self.key}: only after: {_told(self.after)}"
         if self.after is ABSENT:
             return f"{self.key}: only before: {_told(self.before)}"
+        if _are_words(self.before) and _are_words(self.after):
+            return f"{self.key}: {'; '.join(_moved(self.before, self.after))}"
         return f"{self.key}: {_told(self.before)} -> {_told(self.after)}"
 
 
@@ -58,6 +61,31 @@ def _nested(*sides: list[Any]) -> bool:
     return any(isinstance(item, dict | list) for side in sides for item in side)
 
 
+def _are_words(value: Any) -> bool:
+    """Whether it is a command line, of which a reader wants what changed alone."""
+    return isinstance(value, list) and all(isinstance(v, str) for v in value) and len(_text(value)) > LONGEST
+
+
+def _moved(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
+    """Each run of words that differs; behind its option, where it is a value of one."""
+    for what, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if what == "equal":
+            continue
+        of_option = i and before[i - 1].startswith("-") and not (before[i:j] or after[k:m])[0].startswith("-")
+        option = before[i - 1 : i] if of_option else []
+        sides = [" ".join([*option, *words]) for words in (before[i:j], after[k:m])]
+        if i == j:
+            yield f"only after: {_told(sides[1])}"
+        elif k == m:
+            yield f"only before: {_told(sides[0])}"
+        else:
+            yield f"{_told(sides[0])} -> {_told(sides[1])}"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
 def _told(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = _text(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -22,11 +22,9 @@ from servesweep.status.facts import (
 )
 from servesweep.status.reader import Reader, names_in
 from servesweep.status.slurm import Job, Slurm
-from servesweep.status.view import ConfigurationView, Cpus, Points, SweepView, Workers
+from servesweep.status.view import OVER, ConfigurationView, Cpus, Points, SweepView, Workers
 
 Kept = TypeVar("Kept")
-# The run is over, one way or the other.
-OVER = frozenset({"finished", "failed", "lost"})
 
 
 @dataclass

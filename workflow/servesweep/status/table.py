@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from servesweep.status.view import ConfigurationView, SweepView, Workers
+from servesweep.status.view import OVER, ConfigurationView, SweepView, Workers
 
 NOTHING = "-"
 STYLES = {
@@ -49,7 +49,7 @@ def status_table(views: Sequence[ConfigurationView], sweep: SweepView, rows: int
     lines += [
         Text(f"{view.configuration}: CPU ALLOCATION WARNING: {view.cpus.message}", style="yellow")
         for view in shown
-        if view.cpus and view.cpus.status == "warning" and view.stage not in ("finished", "failed", "lost")
+        if view.cpus and view.cpus.status == "warning" and view.stage not in OVER
     ]
     return Group(*lines, Text(summary(views, sweep)))
 
@@ -63,7 +63,7 @@ def cells(view: ConfigurationView, now: str) -> list[Text | str]:
         view.slurm_state or NOTHING,
         view.job_id or NOTHING,
         Text(view.stage, style=STYLES.get(view.stage, "")),
-        workers(view.workers),
+        NOTHING if view.stage in OVER else workers(view.workers),
         str(view.restarts),
         f"{view.points.valid}/{view.points.total}{invalid}",
         NOTHING if view.output_tok_s is None else f"{view.output_tok_s:.0f}",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+# The run is over, one way or the other.
+OVER = frozenset({"finished", "failed", "lost"})
+
 
 class View(BaseModel):
     """An immutable value with documented keys."""
