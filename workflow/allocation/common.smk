@@ -1,15 +1,16 @@
+import json
 import sys
 from pathlib import Path
 from shlex import quote
-
-from servesweep.plan.plan import read_plan
 
 # This installation's own programs, also where its environment is not activated. A prefix replaces
 # Snakemake's own strict mode, so it says it again.
 shell.prefix(
     f"set -euo pipefail; export PATH={quote(str(Path(sys.executable).parent))}:$PATH; "
 )
-POINTS = [point.id for point in read_plan(Path("deployment.json")).points]
+POINTS = [
+    point["id"] for point in json.loads(Path("deployment.json").read_text())["points"]
+]
 
 
 def earlier_points_first(wildcards):

@@ -4,12 +4,15 @@ from shlex import quote
 
 from servesweep.runtime.controller import begin, is_finished, locks_beside, open_table
 from servesweep.runtime.executor_answers import answer_the_executor
+from servesweep.runtime.process_end import end_without_timers
 
 # This installation's own programs, also where its environment is not activated. A prefix replaces
 # Snakemake's own strict mode, so it says it again.
 shell.prefix(
     f"set -euo pipefail; export PATH={quote(str(Path(sys.executable).parent))}:$PATH; "
 )
+
+end_without_timers()
 
 # A resource of the whole sweep, set by the profile or by --resources; not known inside a job.
 gpu_quota = workflow.global_resources.get("gpu_quota")

@@ -42,10 +42,11 @@ def test_earlier_verdicts_are_forgotten_and_finished_points_stay(tmp_path: Path)
     files = RunFiles(tmp_path)
     files.point("c1").mkdir(parents=True)
     files.result("c1").write_text('{"valid": true, "digest": "d"}')
-    for stale in (files.failure, files.health, files.unhealthy, files.run):
+    verdicts = (files.failure, files.health, files.unhealthy, files.run, files.clients)
+    for stale in verdicts:
         stale.write_text("{}")
     clear_earlier_attempt(files, PLAN)
-    assert not any(stale.exists() for stale in (files.failure, files.health, files.unhealthy, files.run))
+    assert not any(stale.exists() for stale in verdicts)
     assert files.result("c1").exists()
 
 

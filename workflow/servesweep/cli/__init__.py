@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 
 from servesweep import __version__
 from servesweep.cli.faults import CommandFault
-from servesweep.cli.planning import plan, schema, validate
-from servesweep.cli.results import lockfile, report
-from servesweep.cli.running import benchmark, health_gate, run
-from servesweep.compare.command import compare
-from servesweep.evidence.command import check, diff
 from servesweep.evidence.files import sentence
-from servesweep.plan.migrate_command import migrate
-from servesweep.report.command import export
-from servesweep.status.command import status
+
+# Command to its module, which is loaded when the command is: a run starts some of them at each of its points.
+COMMANDS = {
+    "validate": "servesweep.cli.planning",
+    "plan": "servesweep.cli.planning",
+    "schema": "servesweep.cli.planning",
+    "migrate": "servesweep.plan.migrate_command",
+    "run": "servesweep.cli.running",
+    "health-gate": "servesweep.cli.running",
+    "benchmark": "servesweep.cli.running",
+    "lockfile": "servesweep.cli.results",
+    "report": "servesweep.cli.results",
+    "status": "servesweep.status.command",
+    "check": "servesweep.evidence.command",
+    "diff": "servesweep.evidence.command",
+    "compare": "servesweep.compare.command",
+    "export": "servesweep.report.command",
+}
 
 
-class _Sentences(click.Group):
+class _Commands(click.Group):
     """Commands whose trouble with the disk is told in one sentence, as every other mistake."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(COMMANDS[name]), name.replace("-", "_"))
+        return command
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -29,26 +50,7 @@ class _Sentences(click.Group):
             raise CommandFault(sentence(error)) from None
 
 
-@click.group(cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def main() -> None:
     """Benchmark sweeps of LLM serving on Slurm."""
-
-
-for command in (
-    validate,
-    plan,
-    schema,
-    migrate,
-    run,
-    health_gate,
-    benchmark,
-    lockfile,
-    report,
-    status,
-    check,
-    diff,
-    compare,
-    export,
-):
-    main.add_command(command)

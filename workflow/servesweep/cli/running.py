@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from pathlib import Path
@@ -41,6 +40,8 @@ def run(directory: Path, launcher: Literal["local", "slurm"], log: Path | None) 
 @click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
 def health_gate(directory: Path) -> None:
     """Wait until the running deployment is healthy, and write health.json."""
+    import asyncio
+
     from servesweep.runtime.health_gate import Gate, UnhealthyError, verdict_record
 
     files = RunFiles(directory.resolve())
@@ -59,13 +60,18 @@ def health_gate(directory: Path) -> None:
 @click.option("--point", required=True, help="Which load level.")
 def benchmark(directory: Path, point: str) -> None:
     """Measure one point of the running deployment."""
-    from servesweep.runtime.measuring import NoSuchPointError, become_client, client_words
-    from servesweep.runtime.secrets import MissingSecretError
+    from servesweep.runtime.client_start import become_client, kept_client
 
     files = RunFiles(directory.resolve())
+    become_client(*(kept_client(files, point) or _client(files, point)))
+
+
+def _client(files: RunFiles, point: str) -> tuple[list[str], Path]:
+    from servesweep.runtime.measuring import NoSuchPointError, client_words
+    from servesweep.runtime.secrets import MissingSecretError
+
     deployment, allocation = running_deployment(files)
     try:
-        words = client_words(files, deployment, allocation, point)
+        return client_words(files, deployment, allocation, point), Path(allocation.project)
     except (NoSuchPointError, MissingSecretError) as error:
         raise CommandFault(str(error)) from None
-    become_client(words, Path(allocation.project))

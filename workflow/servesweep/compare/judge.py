@@ -156,5 +156,7 @@ def _busy(side: str, levels: Mapping[Level, Samples]) -> Iterator[str]:
     """A busy client tells a slow server: a verdict on such numbers may be one on the client."""
     busy = [f"{level.configuration} {level.point}" for level, samples in levels.items() if samples.saturated]
     if busy:
-        told = ", ".join(busy[:MOST_NAMES]) + (f" and {len(busy) - MOST_NAMES} more" * (len(busy) > MOST_NAMES))
+        told = ", ".join(busy[:MOST_NAMES]) + (
+            f" and {len(busy) - MOST_NAMES} more" * (len(busy) > MOST_NAMES)
+        )
         yield f"the client of {side} was too busy for its times to be trusted (client_saturated): {told}"

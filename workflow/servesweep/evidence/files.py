@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from servesweep.recipe.hidden_text import hidden_text
-
 
 @dataclass(frozen=True)
 class RunFiles:
@@ -45,6 +43,11 @@ class RunFiles:
     def allocation(self) -> Path:
         """Where it runs, and which process supervises it."""
         return self.root / "allocation.json"
+
+    @property
+    def clients(self) -> Path:
+        """The command of each open point's client, while the allocation lasts."""
+        return self.root / "clients.json"
 
     @property
     def health(self) -> Path:
@@ -115,6 +118,9 @@ def keep_plan(
 
     No secret of the recipe is written. `sources` tell where the run finds them.
     """
+    # Every process of a run knows the names of its files, and none of them reads a recipe.
+    from servesweep.recipe.hidden_text import hidden_text
+
     with contextlib.suppress(OSError, UnicodeDecodeError):
         write_atomically(files.recipe, hidden_text(Path(recipe).read_text(encoding="utf-8-sig")))
     files.sources.unlink(missing_ok=True)

@@ -14,8 +14,6 @@ from typing import Any, NoReturn
 from servesweep.evidence.files import RunFiles, keep_plan, sentence, write_atomically
 from servesweep.evidence.points import open_points, read_json
 from servesweep.plan.plan import Plan, plan_text
-from servesweep.plan.plan_command import note_lines
-from servesweep.plan.plan_page import summary_line
 from servesweep.plan.preflight import preflight
 from servesweep.plan.secrets import sources
 from servesweep.plan.table import RESULTS, SweepTable, validate_recipe, write_sweep_list
@@ -88,6 +86,10 @@ def _refuse_repeated(words: Sequence[str]) -> None:
 
 def tell(table: SweepTable) -> None:
     """Say on stderr what a reader should know of the sweep, and what it asks for, in few lines."""
+    # No job of the sweep says it, and every one loads this file.
+    from servesweep.plan.plan_command import note_lines
+    from servesweep.plan.plan_page import summary_line
+
     plans = list(table.plans.values())
     for line in [*note_lines(plans), summary_line(plans)]:
         print(line, file=sys.stderr)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from servesweep.benchmarks import BENCHMARKS, BenchmarkContext
 from servesweep.benchmarks.post_eval import POINT as POST_EVAL
 from servesweep.benchmarks.post_eval import post_eval_command
 from servesweep.evidence.files import RunFiles, write_atomically
+from servesweep.evidence.points import open_points
 from servesweep.plan.plan import Plan, PlannedPoint
+from servesweep.plan.secrets import has_secrets
 from servesweep.runtime.allocation import Allocation
+from servesweep.runtime.client_start import keep_clients
 from servesweep.runtime.launchers import Launch, launcher_of
-from servesweep.runtime.launchers.launcher import base_environment
 from servesweep.runtime.secrets import hand_over, opened
 from servesweep.topology.deployment import Command
 
@@ -42,13 +43,13 @@ def client_words(files: RunFiles, plan: Plan, allocation: Allocation, point: str
     return launcher_of(allocation).words(launch)
 
 
-def become_client(words: list[str], project: Path) -> None:
-    """Replace this process by the client, so that a signal reaches the client itself.
-
-    The client works in the project: from there the relative paths of a recipe count.
-    """
-    os.chdir(project)
-    os.execvpe(words[0], words, base_environment())
+def ready_clients(files: RunFiles, plan: Plan, allocation: Allocation) -> None:
+    """Make the client of every open point ready, where none of them needs a secret."""
+    if has_secrets(plan):
+        return
+    points = [point.id for point in open_points(files, plan)]
+    words = {point: client_words(files, plan, allocation, point) for point in points}
+    keep_clients(files, words, Path(allocation.project))
 
 
 def _command(plan: Plan, context: BenchmarkContext, point: str) -> Command:

@@ -26,6 +26,8 @@ def nested_words(files: RunFiles, points: list[str]) -> list[str]:
     words = [sys.executable, "-m", "snakemake", "--snakefile", str(ALLOCATION_WORKFLOW)]
     words += ["--directory", str(files.root), "--executor", "local", "--cores", "1"]
     words += ["--workflow-profile", "none", "--nolock", "--keep-going", "--rerun-incomplete"]
+    # One point at a time: there is nothing to solve.
+    words += ["--scheduler", "greedy"]
     # A result appears whole or not at all, and a point that fails here may have one from a later run.
     words += ["--keep-incomplete"]
     # The client may work on another node, whose files are seen late.

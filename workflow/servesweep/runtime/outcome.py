@@ -16,7 +16,7 @@ from servesweep.runtime.failure import Failure, tail
 
 def clear_earlier_attempt(files: RunFiles, plan: Plan) -> None:
     """Set the logs of an earlier attempt aside and forget its verdicts; finished points stay as they are."""
-    for stale in (files.failure, files.health, files.unhealthy, files.run):
+    for stale in (files.failure, files.health, files.unhealthy, files.run, files.clients):
         stale.unlink(missing_ok=True)
     for point in open_points(files, plan):
         # Else the reasons of an earlier attempt would be told as those of this one.

@@ -36,6 +36,7 @@ from servesweep.runtime.fence import until_replaced
 from servesweep.runtime.health_gate import UnhealthyError
 from servesweep.runtime.hosts import Hosts
 from servesweep.runtime.launchers import launcher_of
+from servesweep.runtime.measuring import ready_clients
 from servesweep.runtime.outcome import (
     clear_earlier_attempt,
     gate_failure,
@@ -197,6 +198,7 @@ class _Run:
         self.fence = asyncio.create_task(self._end_when_replaced(allocation))
         self.clock = asyncio.create_task(self._end_before_the_limit(allocation))
         write_atomically(files.deployment, plan_text(self.plan))
+        ready_clients(files, self.plan, allocation)
         record_resources(files.logs, self.plan, allocation, self.say)
         write_lockfile(files.root, self.plan)
         # deployment.json keeps the engines' own words, and no file has a secret in it.

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from servesweep.runtime.launchers.launcher import base_environment
+from servesweep.runtime.environment import base_environment
 
 PR_SET_PDEATHSIG = 1
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from abc import ABC, abstractmethod
-from pathlib import Path
 
 from servesweep.runtime.allocation import Allocation
 from servesweep.runtime.launchers.launch import Launch
@@ -40,12 +37,3 @@ class Launcher(ABC):
     @abstractmethod
     async def sweep_up(self) -> None:
         """End whatever outlived its stop; nothing is left on any node."""
-
-
-def base_environment() -> dict[str, str]:
-    """This process's environment, with this installation's programs found first."""
-    env = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env.get('PATH', '')}"
-    # A Snakemake inside the allocation must not find the profile of the one outside of it.
-    env.pop("SNAKEMAKE_PROFILE", None)
-    return env

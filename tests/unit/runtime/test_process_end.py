@@ -1,0 +1,23 @@
+"""A timer keeps no process that has done its work."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+import threading
+from servesweep.runtime.process_end import end_without_timers
+end_without_timers()
+worker = threading.Thread(target=lambda: (threading.main_thread().join(), print("the worker is done")))
+worker.start()
+threading.Timer(3600, lambda: None).start()
+print("the main thread is done", flush=True)
+"""
+
+
+def test_a_timer_keeps_no_process_and_another_thread_does() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.splitlines() == ["the main thread is done", "the worker is done"]
