@@ -10,15 +10,22 @@ from servesweep.evidence.points import gate_is_open, is_complete, read_json
 from servesweep.plan.plan import Plan
 
 GATE_SECONDS = 0.5
+# Models load for minutes.
+PATIENCE_SECONDS = 30.0
 POINT_SECONDS = 5.0
+MOST_NAMES = 4
 
 
 async def tell_progress(
     files: RunFiles, plan: Plan, opened: Callable[[], None], say: Callable[[str], None]
 ) -> None:
-    """Notice that the gate is open, then say every few seconds how far the point is; never returns."""
+    """Say whom the gate waits for until it is open, then how far the point is; never returns."""
+    waited = 0.0
     while not gate_is_open(files):
         await asyncio.sleep(GATE_SECONDS)
+        waited += GATE_SECONDS
+        if waited % PATIENCE_SECONDS == 0:
+            say(f"the health gate is not open after {waited:.0f} s: {_waiting_for(files, plan)}")
     opened()
     told: set[str] = set()
     while True:
@@ -32,3 +39,14 @@ async def tell_progress(
                 speed = f", {rate:.0f} output tok/s" if isinstance(rate, int | float) else ""
                 say(f"{point.id} {now.get('phase')}: {now.get('done')}/{now.get('asked')} requests{speed}")
         await asyncio.sleep(POINT_SECONDS)
+
+
+def _waiting_for(files: RunFiles, plan: Plan) -> str:
+    workers = [step.name for step in plan.steps if step.kind == "worker" and step.probe]
+    ready = set(read_json(files.logs / "workers.json").get("ready") or ())
+    missing = [name for name in workers if name not in ready]
+    if not missing:
+        return "every worker is ready, and the public API does not serve the model yet"
+    more = f" and {len(missing) - MOST_NAMES} more" if len(missing) > MOST_NAMES else ""
+    named = ", ".join(missing[:MOST_NAMES]) + more
+    return f"{len(workers) - len(missing)} of {len(workers)} workers are ready, missing {named}"
