@@ -43,6 +43,18 @@ def test_golden(tree):
     assert summary_table(tree.root, ["a", "b", "c"]) == GOLDEN
 
 
+def test_the_last_line_of_a_log_is_told_with_the_failure_and_obeyed_by_no_terminal(tree):
+    tree.plan("b", {"c1": 1})
+    failure = {"schema": 1, "digest": "D-b", "stage": "workers", "message": "agg_0 ended", "exit_code": 1}
+    lines = ["loading", "\x1b[31mRuntimeError: no\tGPU \x07here\x1b[0m", "  ", ""]
+    tree.put("b/failure.json", failure | {"tail": lines})
+    told = "failed   b: workers: agg_0 ended (exit code 1); last line: RuntimeError: no GPU here"
+    assert told in summary_table(tree.root).splitlines()
+    tree.put("b/failure.json", failure | {"tail": ["word " * 100]})
+    (last,) = summary_table(tree.root).split("last line: ")[1:]
+    assert len(" ".join(last.split())) <= 160
+
+
 def test_points_of_a_client_that_was_too_busy_are_counted_here_and_on_the_page(tree):
     tree.plan("a", {"c1": 1, "c16": 16})
     tree.result("a", "c1", METRICS, client={"saturated": True})

@@ -1,5 +1,6 @@
 """The sweep as a table for a terminal of 120 columns."""
 
+import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,8 @@ from servesweep.report.measures import TERMINAL, fixed
 from servesweep.report.sweep import Sweep, load_sweep
 
 WIDTH = 120
+LONGEST_LINE = 160
+COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 MOST_REASONS = 20
 SHORTEST_NAME = 10
 TOO_BUSY = "the client was too busy for the times to be trusted in"
@@ -81,7 +84,7 @@ def _reasons(sweep: Sweep) -> list[str]:
 
 
 def first_cause(failure: Failure) -> str:
-    """Say in one line what failed first, where, how it ended and where its log is."""
+    """Say in one line what failed first, where, how it ended, where its log is and the log's last line."""
     facts = [
         failure.step,
         f"on {failure.node}" if failure.node else None,
@@ -91,7 +94,15 @@ def first_cause(failure: Failure) -> str:
     ]
     said = ", ".join(fact for fact in facts if fact)
     message = " ".join(failure.message.split()) or "no message"
-    return f"{failure.stage or 'run'}: {message}{f' ({said})' if said else ''}"
+    last = next(filter(None, map(_plain, reversed(failure.tail))), "")
+    told = f"; last line: {textwrap.shorten(last, LONGEST_LINE, placeholder=' …')}" if last else ""
+    return f"{failure.stage or 'run'}: {message}{f' ({said})' if said else ''}{told}"
+
+
+def _plain(line: str) -> str:
+    """A line of a log without what a terminal would obey."""
+    text = COLOURS.sub("", line)
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def _wrapped(reason: str) -> list[str]:
