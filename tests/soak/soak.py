@@ -71,7 +71,7 @@ class Soak:
         return self._kill("servesweep.simulator")
 
     def router(self) -> str:
-        return self._kill("sglang_router")
+        return self._kill("sglang::router")  # it renames itself
 
     def client(self) -> str:
         return self._kill("servesweep.loadgen")
