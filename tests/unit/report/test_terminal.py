@@ -46,7 +46,12 @@ def test_golden(tree):
 def test_the_last_line_of_a_log_is_told_with_the_failure_and_obeyed_by_no_terminal(tree):
     tree.plan("b", {"c1": 1})
     failure = {"schema": 1, "digest": "D-b", "stage": "workers", "message": "agg_0 ended", "exit_code": 1}
-    lines = ["loading", "\x1b[31mRuntimeError: no\tGPU \x07here\x1b[0m", "  ", ""]
+    lines = [
+        "loading",
+        "\x1b[31mRuntimeError: no\tGPU \x07here\x1b[0m",
+        "srun: error: n1: Exited",
+        "  ",
+    ]
     tree.put("b/failure.json", failure | {"tail": lines})
     told = "failed   b: workers: agg_0 ended (exit code 1); last line: RuntimeError: no GPU here"
     assert told in summary_table(tree.root).splitlines()

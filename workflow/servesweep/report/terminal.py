@@ -94,9 +94,14 @@ def first_cause(failure: Failure) -> str:
     ]
     said = ", ".join(fact for fact in facts if fact)
     message = " ".join(failure.message.split()) or "no message"
-    last = next(filter(None, map(_plain, reversed(failure.tail))), "")
+    last = next((line for line in map(_plain, reversed(failure.tail)) if line and not _of_srun(line)), "")
     told = f"; last line: {textwrap.shorten(last, LONGEST_LINE, placeholder=' …')}" if last else ""
     return f"{failure.stage or 'run'}: {message}{f' ({said})' if said else ''}{told}"
+
+
+def _of_srun(line: str) -> bool:
+    """Whether srun says how a task ended, which is told already."""
+    return line.startswith("srun: ")
 
 
 def _plain(line: str) -> str:
