@@ -132,6 +132,13 @@ def test_repeats_that_are_not_valid_are_told() -> None:
     assert judged(repeats(TTFT, 1.0, 1.0), after).notes == ("demo c4: 1 of 2 repeats are valid (no tokens)",)
 
 
+@pytest.mark.parametrize("broken", [float("nan"), float("inf"), -5.0, "abc", None])
+def test_a_number_that_is_gone_is_lost_and_does_not_pass(broken: object) -> None:
+    found = judged([row(**{TTFT: 9.0, RATE: 5.0})], [row(**{TTFT: broken, RATE: 5.0})])
+    assert [change.metric for change in found.changes] == [RATE]
+    assert [(one.fate, one.reason) for one in found.lost] == [("lost", f"no number any more: {TTFT}")]
+
+
 def test_points_whose_client_was_too_busy_are_named_side_by_side() -> None:
     calm = [row(f"c{n}", **{RATE: 10.0}, client_saturated=False) for n in range(7)]
     busy = [{**one, "client_saturated": True} for one in calm]
@@ -188,7 +195,7 @@ def test_what_is_no_tolerance_is_told(word: str) -> None:
 def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same point three times: as a table, as a slower one, as a lockfile."""
     monkeypatch.chdir(tmp_path)
-    fast, slow = row(p99_ttft_ms=20.0, output_throughput_tok_s=100.0), row(p99_ttft_ms=30.0)
+    fast, slow = (row(p99_ttft_ms=ttft, output_throughput_tok_s=100.0) for ttft in (20.0, 30.0))
     for name, data in (("fast", fast), ("slow", slow)):
         with Path(f"{name}.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, fast.keys(), restval="")
@@ -212,7 +219,7 @@ def test_the_command_fails_on_a_regression_and_passes_without(baseline: str) -> 
     assert worse.output == (
         "configuration  point  metric       baseline  new  change  noise  limit  verdict\n"
         "demo           c4     p99_ttft_ms  20        30   +50.0%         5.0%   REGRESSION\n"
-        "1 regression, 0 improvements, 0 within noise, 0 within tolerance\n"
+        "1 regression, 0 improvements, 0 within noise, 1 within tolerance\n"
     )
     assert run(baseline, "slow.csv", "--tolerance", "60%").exit_code == 0
     assert run(baseline, "slow.csv", "--metric", "p50_ttft_ms").exit_code == 2
@@ -246,11 +253,8 @@ def test_what_moved_is_drawn_and_written_for_programs() -> None:
     assert "http" not in page.replace("http://www.w3.org/", "")
     told = json.loads(Path("out/compare.json").read_text())
     assert told == json.loads(run("fast.csv", "slow.csv", "--json", "--tolerance", "p99_ttft_ms=10%").output)
-    assert (told["regressions"], told["changes"][0]["worse"], told["changes"][0]["tolerance"]) == (
-        1,
-        0.5,
-        0.1,
-    )
+    (change,) = [change for change in told["changes"] if change["metric"] == TTFT]
+    assert (told["regressions"], change["worse"], change["tolerance"]) == (1, 0.5, 0.1)
 
 
 @pytest.mark.usefixtures("tables")
@@ -278,3 +282,28 @@ def test_what_cannot_be_compared_is_one_sentence_and_exit_code_2(words: list[str
     Path("recipe.yaml").write_text("schema: 2\nname: x\n")
     done = run(*words)
     assert (done.exit_code, done.output) == (2, f"{sentence}\n")
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_misspelt_number_is_told_with_the_nearest_and_judged_by_nobody() -> None:
+    for words in (["--metric", "p99_tttf_ms"], ["--tolerance", "p99_tttf_ms=1%"]):
+        done = run("fast.csv", "fast.csv", *words)
+        assert done.exit_code == 2
+        assert done.output == "no point of either side has p99_tttf_ms; did you mean p99_ttft_ms?\n"
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_page_that_cannot_be_written_is_no_regression() -> None:
+    done = run("fast.csv", "fast.csv", "--output", "/dev/null/x")
+    assert done.exit_code == 2
+    assert done.output.splitlines()[-1] == "/dev/null/x: Not a directory"
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize("row", ["[1]", "7", "fast"])
+def test_a_lock_whose_point_is_none_is_told(tmp_path: Path, row: str) -> None:
+    lock = tmp_path / "recipe.lock.yaml"
+    lock.write_text(f"lock: {{configuration: demo, results: {{c4: {row}}}}}\n")
+    done = run(str(lock), "fast.csv")
+    assert done.exit_code == 2
+    assert "lock.results.c4 is no point" in done.output

@@ -136,3 +136,20 @@ def test_an_answer_whose_usage_says_zero_is_empty() -> None:
 
 def test_done_without_its_empty_line_is_accepted() -> None:
     assert outcome(read(encode(completion("a"), end=b"data: [DONE]\n"))) == ("ok", "")
+
+
+def test_what_comes_behind_done_is_no_part_of_the_answer() -> None:
+    stream = EventStream()
+    stream.feed(encode(completion("a"), completion("b"), completion("c")) + b"data: [DONE]\n\n", 1.0)
+    before = (list(stream.arrivals), stream.usage_output, stream.error)
+    stream.feed(encode(completion("late"), completion("later")), 9.0)
+    assert (list(stream.arrivals), stream.usage_output, stream.error) == before
+    assert stream.done
+
+
+@pytest.mark.parametrize("count", [10**30, 2**31, -1, True, 8.0, "8", None])
+def test_a_usage_that_is_no_number_of_tokens_counts_nothing(count: object) -> None:
+    stream = EventStream()
+    usage = {"choices": [], "usage": {"prompt_tokens": count, "completion_tokens": count}}
+    stream.feed(encode(completion("a"), usage), 1.0)
+    assert (stream.usage_input, stream.usage_output) == (None, None)

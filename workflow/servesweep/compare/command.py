@@ -50,7 +50,7 @@ def compare(
     """
     # Drawing libraries take a second to load, and every process of a run starts this command line.
     from servesweep.compare import judge, text
-    from servesweep.compare.reading import NothingToCompareError, read_side
+    from servesweep.compare.reading import NothingToCompareError, read_side, refuse_unknown
     from servesweep.compare.samples import is_measured
     from servesweep.compare.tolerance import ToleranceError, read_tolerance
 
@@ -59,7 +59,9 @@ def compare(
         if unknown:
             raise ToleranceError(f"{unknown[0]} is no measured number of the tables, such as p99_ttft_ms")
         sides = read_side(baseline), read_side(new)
-        found = judge.compare(*sides, read_tolerance(tolerances), metrics or judge.GATED)
+        tolerance = read_tolerance(tolerances)
+        refuse_unknown([*metrics, *tolerance.special], *sides)
+        found = judge.compare(*sides, tolerance, metrics or judge.GATED)
     except (NothingToCompareError, ToleranceError) as error:
         click.echo(str(error), err=True)
         sys.exit(UNUSABLE)
@@ -68,7 +70,12 @@ def compare(
     else:
         click.echo((text.markdown if as_markdown else text.told)(found, everything))
     if output is not None:
-        _write(output, found, str(baseline), str(new))
+        try:
+            _write(output, found, str(baseline), str(new))
+        except OSError as error:
+            # 1 would tell CI of a regression.
+            click.echo(f"{output}: {error.strerror or error}", err=True)
+            sys.exit(UNUSABLE)
     if found.of("regression") or (found.lost and not allow_missing):
         sys.exit(REGRESSION)
     if not found.changes:

@@ -64,7 +64,7 @@ class Comparison:
 
     @property
     def lost(self) -> list[Unmatched]:
-        """Levels that were valid in the baseline and are not any more."""
+        """Levels that were valid in the baseline and are not any more, or lack a number of it."""
         return [one for one in self.unmatched if one.fate == "lost"]
 
 
@@ -90,6 +90,10 @@ def compare(
         for metric in metrics:
             if old.values.get(metric) and new.values.get(metric):
                 changes.append(_change(level, metric, old, new, tolerance.of(metric)))
+        gone = [metric for metric in metrics if old.values.get(metric) and not new.values.get(metric)]
+        if gone:
+            reason = f"no number any more: {', '.join(gone)}"
+            unmatched.append(Unmatched(level, new.told_load, "lost", reason))
     told = (*notes, *_fewer(before, after), *_busy("the baseline", before), *_busy("the new side", after))
     return Comparison(tuple(changes), tuple(unmatched), told)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,20 @@ def read_side(path: Path) -> dict[Level, Samples]:
     return found
 
 
+def refuse_unknown(metrics: Iterable[str], *sides: Mapping[Level, Samples]) -> None:
+    """Have a misspelt number not pass for one that has not moved.
+
+    Raises:
+        NothingToCompareError: for the first that no point of any side has.
+    """
+    known = sorted({name for side in sides for samples in side.values() for name in samples.values})
+    for metric in metrics:
+        if known and metric not in known:
+            near = get_close_matches(metric, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise NothingToCompareError(f"no point of either side has {metric}{hint}")
+
+
 def _locked(path: Path) -> Iterator[dict[str, Any]]:
     """The results of a lockfile as rows."""
     try:
@@ -46,4 +61,7 @@ def _locked(path: Path) -> Iterator[dict[str, Any]]:
     if not isinstance(results, dict) or not isinstance(lock, dict):
         raise NothingToCompareError(f"{path}: a recipe without results; a run writes its recipe.lock.yaml")
     for point, row in results.items():
-        yield {"configuration": lock.get("configuration") or path.stem, "point": point, **(row or {})}
+        if not isinstance(row or {}, dict):
+            raise NothingToCompareError(f"{path}: lock.results.{point} is no point: {str(row)[:40]}")
+        numbers = {str(name): value for name, value in (row or {}).items()}
+        yield {"configuration": lock.get("configuration") or path.stem, "point": str(point), **numbers}

@@ -58,6 +58,6 @@ def read_json(path: Path) -> dict[str, Any]:
     """A JSON object, or an empty one where the file is missing or broken."""
     try:
         data = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}

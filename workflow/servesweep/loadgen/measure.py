@@ -173,6 +173,9 @@ def count_notes(spec: LoadSpec, summary: Summary) -> list[str]:
     notes = []
     if spec.tokenizer is None:
         notes.append("No tokenizer was given: prompt lengths are counted in words.")
+    if summary.uncounted:
+        told = f"The server told no usage for {summary.uncounted} of {summary.completed} answers"
+        notes.append(f"{told}: each piece with content counts as one token there.")
     if summary.chunks != summary.output_tokens:
         notes.append(
             f"Output tokens are the server's usage: {summary.output_tokens} in {summary.chunks} chunks."

@@ -10,6 +10,8 @@ from array import array
 from typing import Any
 
 EXCERPT = 200
+# No answer has more tokens than this: such a count is none.
+MOST_TOKENS = 2**31
 _QUOTE = 0x22
 _KEYS = (b"text", b"content", b"reasoning_content", b"reasoning")
 _MARKERS = tuple(b'"' + key + colon for key in _KEYS for colon in (b'":"', b'": "'))
@@ -94,7 +96,8 @@ class EventStream:
             return
         self.events += 1
         if data.strip() == b"[DONE]":
-            self.done = True
+            # The answer is complete: content behind it is none of it.
+            self.done, self._marker = True, None
             return
         try:
             chunk = json.loads(data)
@@ -115,7 +118,7 @@ class EventStream:
         if isinstance(usage, dict):
             self.usage_input = _count(usage.get("prompt_tokens"), self.usage_input)
             self.usage_output = _count(usage.get("completion_tokens"), self.usage_output)
-        if _has_content(chunk):
+        if not self.done and _has_content(chunk):
             self.arrivals.append(now)
             if self._marker is None and self.model:
                 self._marker = next((m for m in _MARKERS if m in event), None)
@@ -162,7 +165,9 @@ def _message(chunk: dict[str, Any]) -> str:
 
 
 def _count(value: object, before: int | None) -> int | None:
-    return value if isinstance(value, int) else before
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < MOST_TOKENS:
+        return before
+    return value
 
 
 def _writable(text: str) -> str:

@@ -32,6 +32,8 @@ class Summary:
     asked_output_tokens: int
     """Tokens asked for by the completed requests."""
     chunks: int
+    uncounted: int
+    """Completed requests of which the server told no number of output tokens."""
     models: list[str]
     duration_s: float
     max_in_flight: int
@@ -59,6 +61,7 @@ def summarise(spec: LoadSpec, records: Sequence[RequestRecord]) -> Summary:
         asked_input_tokens=sum(record.asked_input for record in good),
         asked_output_tokens=sum(record.asked_output for record in good),
         chunks=sum(len(record.arrivals) for record in good),
+        uncounted=sum(record.usage_output is None for record in good),
         models=sorted({record.model for record in good}),
         duration_s=duration,
         max_in_flight=max_in_flight(records),

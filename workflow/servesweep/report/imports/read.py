@@ -103,7 +103,7 @@ def _cell(text: str | None, kind: Kind) -> Cell:
     if kind == "text":
         return text
     if kind == "flag":
-        return text == "true"
+        return text.lower() == "true"
     try:
         number = float(text)
     except ValueError:
