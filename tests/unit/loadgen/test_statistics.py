@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from servesweep.loadgen.measure import count_notes
 from servesweep.loadgen.statistics import distribution, max_in_flight, summarise
 
 
@@ -65,6 +66,18 @@ def test_a_chunk_of_several_tokens_counts_by_usage(make_spec: Any, make_record: 
     assert (summary.output_tokens, summary.chunks) == (9, 3)
     assert summary.metrics["mean_tpot_ms"] == pytest.approx(50.0)  # 400 ms over 8 further tokens
     assert summary.metrics["mean_itl_ms"] == pytest.approx(200.0)  # two gaps between three chunks
+
+
+def test_answers_without_usage_are_counted_by_pieces_and_told(make_spec: Any, make_record: Any) -> None:
+    told = make_record(0.0, [0.1, 0.2], usage_output=2)
+    silent = make_record(0.0, [0.1, 0.2, 0.3])
+    summary = summarise(make_spec(), [told, silent])
+    assert (summary.uncounted, summary.output_tokens) == (1, 5)
+    sentence = (
+        "The server told no usage for 1 of 2 answers: each piece with content counts as one token there."
+    )
+    assert sentence in count_notes(make_spec(), summary)
+    assert sentence not in count_notes(make_spec(), summarise(make_spec(), [told]))
 
 
 def test_failed_requests_enter_no_latency_and_no_rate(make_spec: Any, make_record: Any) -> None:
