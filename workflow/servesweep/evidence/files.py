@@ -46,7 +46,7 @@ class RunFiles:
 
     @property
     def clients(self) -> Path:
-        """The command of each open point's client, while the allocation lasts."""
+        """The command of the client of each point that was open when the latest attempt began."""
         return self.root / "clients.json"
 
     @property

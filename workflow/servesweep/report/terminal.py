@@ -11,7 +11,7 @@ from servesweep.report.sweep import Sweep, load_sweep
 
 WIDTH = 120
 LONGEST_LINE = 160
-COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 MOST_REASONS = 20
 SHORTEST_NAME = 10
 TOO_BUSY = "the client was too busy for the times to be trusted in"
@@ -106,7 +106,7 @@ def _of_srun(line: str) -> bool:
 
 def _plain(line: str) -> str:
     """A line of a log without what a terminal would obey."""
-    text = COLOURS.sub("", line)
+    text = ESCAPES.sub("", line)
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
