@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from servesweep.recipe.hidden_text import hidden_text
-from servesweep.recipe.secret_names import is_secret_name, variables_in
+from servesweep.recipe.secret_names import is_secret_name, may_hold_secrets, variables_in
 from servesweep.recipe.secrets import hidden, is_secret_setting, revealed, secrets_in
 from servesweep.recipe.source import load, parse
 
@@ -23,7 +23,7 @@ DATA: dict[str, Any] = {
 @pytest.mark.parametrize(
     "name",
     ["HF_TOKEN", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "MY_CREDENTIALS", "BASIC_AUTH",
-     "--api-key", "apiKey", "Authorization", "auth_token", "NGC_CLI_API_KEY", "hf_token"],
+     "--api-key", "apiKey", "Authorization", "auth_token", "NGC_CLI_API_KEY", "hf_token", "HELPER_TOKEN"],
 )  # fmt: skip
 def test_names_of_secrets(name: str) -> None:
     assert is_secret_name(name)
@@ -34,10 +34,20 @@ def test_names_of_secrets(name: str) -> None:
     ["max-num-batched-tokens", "skip-tokenizer-init", "TOKENIZERS_PARALLELISM", "custom_tokenizer",
      "token_env", "ssl-keyfile", "SSH_KEY_PATH", "author", "tokenizer-mode", "keyword",
      "wckey", "UCX_IB_PKEY", "sort-key", "SCHED_KEY", "partition_key",
-     "SGLANG_MAX_TOKENS_PER_RANK", "decode-token-threshold", "model"],
+     "SGLANG_PER_TOKEN_GROUP_QUANT_8BIT_V2", "SGLANG_MAX_TOKENS_PER_RANK", "decode-token-threshold", "model"],
 )  # fmt: skip
 def test_names_of_other_things(name: str) -> None:
     assert not is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [("# memory and token limits\nname: a\n", False), ("name: a  # one token each\n", True),
+     ("run: |\n  # export HF_TOKEN=abc\n", True), ('  # "api_key": "x"\n', True),
+     ("# serve --api-key x\n", True), ("# Authorization: Bearer x\n", True)],
+)  # fmt: skip
+def test_prose_of_comments_is_no_name(text: str, may: bool) -> None:
+    assert may_hold_secrets(text) is may
 
 
 def test_a_secret_leaves_its_variable_s_name_behind() -> None:

@@ -35,11 +35,12 @@ SIZES = ("tensor_parallel_size", "moe_expert_parallel_size", "pipeline_parallel_
 
 
 class Dumper(yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper):  # type: ignore[misc]
-    """The fast emitter, for values that share no part: it need not look for one that stands twice."""
+    """The fast emitter, for values of JSON: these share no part, and are of no further types."""
 
-    def ignore_aliases(self, data: Any) -> bool:
-        """Always."""
-        return True
+    def represent_data(self, data: Any) -> yaml.Node:
+        """Without looking for what stands twice."""
+        node: yaml.Node = self.yaml_representers[type(data)](self, data)
+        return node
 
 
 class Trtllm(Engine):

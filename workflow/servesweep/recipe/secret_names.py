@@ -15,10 +15,12 @@ REDACTED = "***REDACTED***"
 WORDS = ("token", "key", "secret", "passw", "credential", "auth")
 WORD = re.compile("|".join(WORDS), re.IGNORECASE)
 NAME = re.compile(r"[\w.-]+")
+# In a comment, of YAML or of a shell within it, prose may speak of tokens: a flag, or a name with a value.
+NAME_IN_COMMENT = re.compile(r"""-[\w.-]+|[\w.-]+(?=["']?\s*[=:])""")
 INNOCENT = re.compile(
     r"tokens|tokeni[sz]\w*|keywords?|keyboards?|author(?!i[sz])\w*"
-    # Of Slurm's accounts and of InfiniBand; of what is sorted, cut and kept.
-    r"|wckey|(?<![a-z])pkey|(?:sort|sched|partition|hash|cache|group|routing|primary|prefix|order|index)[-_]?key",
+    # Of Slurm's accounts and of InfiniBand; of what is sorted, cut and kept; of quantization.
+    r"|(?<![a-z])per[-_]token|wckey|(?<![a-z])pkey|(?:sort|sched|partition|hash|cache|group|routing|primary|prefix|order|index)[-_]?key",
     re.IGNORECASE,
 )
 ABOUT = re.compile(
@@ -52,9 +54,11 @@ def is_distinct(value: str) -> bool:
 def may_hold_secrets(text: str) -> bool:
     """A quick look: whether a text has any word in it that could be a secret's name."""
     low = text.lower()
-    return any(
-        any(map(is_secret_name, NAME.findall(line))) for word in WORDS for line in _lines_with(low, word)
-    )
+    return any(any(map(is_secret_name, _names_in(line))) for word in WORDS for line in _lines_with(low, word))
+
+
+def _names_in(line: str) -> list[str]:
+    return (NAME_IN_COMMENT if line.lstrip().startswith("#") else NAME).findall(line)
 
 
 def _lines_with(text: str, word: str) -> Iterator[str]:
