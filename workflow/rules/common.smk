@@ -2,8 +2,9 @@ import sys
 from pathlib import Path
 from shlex import quote
 
-from servesweep.runtime.controller import begin, is_finished, locks_beside, open_table
-from servesweep.runtime.executor_answers import answer_the_executor
+from servesweep.evidence.files import RunFiles
+from servesweep.evidence.points import is_finished
+from servesweep.plan.table import RESULTS, Table
 from servesweep.runtime.process_end import end_without_timers
 
 # This installation's own programs, also where its environment is not activated. A prefix replaces
@@ -14,23 +15,28 @@ shell.prefix(
 
 end_without_timers()
 
-# A resource of the whole sweep, set by the profile or by --resources; not known inside a job.
-gpu_quota = workflow.global_resources.get("gpu_quota")
-table = open_table(
-    config,
-    inside_job=not workflow.is_main_process,
-    dry_run=workflow.output_settings.dryrun,
-    gpu_quota=gpu_quota and gpu_quota.value,
-)
+# Each job reads this file again, and has no need of what the sweep is made of.
 if workflow.is_main_process:
+    from servesweep.runtime.controller import begin, locks_beside, open_table
+    from servesweep.runtime.executor_answers import answer_the_executor
+
+    # A resource of the whole sweep, set by the profile or by --resources.
+    gpu_quota = workflow.global_resources.get("gpu_quota")
+    table = open_table(
+        config,
+        dry_run=workflow.output_settings.dryrun,
+        gpu_quota=gpu_quota and gpu_quota.value,
+    )
     answer_the_executor(table.plans.values(), Path(".snakemake"))
-# As they are before Snakemake takes its own.
-foreign_locks = locks_beside()
+    # As they are before Snakemake takes its own.
+    foreign_locks = locks_beside()
+else:
+    table = Table(config["cluster"])
 
 
 def session_threads(wildcards):
     """On one machine a run takes every core, so that no two configurations measure each other."""
-    return workflow.cores if table.launcher == "local" else 1
+    return workflow.cores if table.launcher(wildcards) == "local" else 1
 
 
 def validation_of(wildcards):
@@ -39,10 +45,9 @@ def validation_of(wildcards):
     Snakemake looks for no further reason in a job behind one that runs. An ancient input alone would hide
     from it that a value has changed.
     """
-    record = table.record(wildcards)
-    return (
-        ancient(record) if is_finished(table.plan(wildcards.configuration)) else record
-    )
+    record, files = table.record(wildcards), RunFiles(RESULTS / wildcards.configuration)
+    finished = is_finished(files, table.plan(wildcards.configuration))
+    return ancient(record) if finished else record
 
 
 wildcard_constraints:

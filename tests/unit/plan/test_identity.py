@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from servesweep.plan.configuration import CONFIGURATION_ID, MAX_ID, canonical, configuration_id, digest_of
+from servesweep.plan.configuration import canonical, digest_of
+from servesweep.plan.configuration_id import CONFIGURATION_ID, MAX_ID, configuration_id
 from servesweep.plan.plan import Plan
 
 Planner = Callable[..., Plan]

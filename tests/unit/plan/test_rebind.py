@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from servesweep.plan.cluster_file import read_cluster
-from servesweep.plan.plan import Plan, PlanError, plan_text, read_plan
+from servesweep.plan.plan import Plan, plan_text, read_plan
 from servesweep.plan.recipe_files import find_recipes
 from servesweep.plan.render import rebind
+from servesweep.plan.row import PlanError
 from servesweep.plan.sweep import read_what_can_be_read
 from servesweep.topology.deployment import Binding
 

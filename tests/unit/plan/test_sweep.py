@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from servesweep.plan.plan import Plan, PlanError, plan_text
+from servesweep.plan.plan import Plan
 from servesweep.plan.preflight import ELSEWHERE, preflight
 from servesweep.plan.recipe_files import RecipeFile, find_recipes
+from servesweep.plan.row import PlanError
 from servesweep.plan.sweep import read_recipe_file, read_sweep
-from servesweep.plan.table import SweepTable, validate_recipe, write_sweep_list
+from servesweep.plan.sweep_table import SweepTable, validate_recipe, write_sweep_list
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.problems import RecipeError
 
@@ -47,14 +48,12 @@ def write(path: str, text: str) -> None:
 
 
 def table(recipes: Any = "config/recipes", **config: Any) -> SweepTable:
-    return SweepTable.from_config(
-        {"recipes": recipes, "cluster": "config/cluster.yaml", **config}, inside_job=False
-    )
+    return SweepTable.from_config({"recipes": recipes, "cluster": "config/cluster.yaml", **config})
 
 
 def complaint(**config: Any) -> str:
     with pytest.raises(RecipeError) as caught:
-        SweepTable.from_config(config, inside_job=False)
+        SweepTable.from_config(config)
     return str(caught.value)
 
 
@@ -111,7 +110,7 @@ def test_braces_are_snakemakes_in_paths_alone() -> None:
     assert complaint(recipes="odd", cluster="config/cluster.yaml") == (
         "odd/{x}.yaml: Snakemake takes braces in a path for a wildcard: rename the file or directory"
     )
-    found = SweepTable("config/cluster.yaml", "local", ["roles.agg.args.foo={a}"])
+    found = SweepTable("config/cluster.yaml", ["roles.agg.args.foo={a}"])
     assert found.setting_words(wildcards()) == ["--set=roles.agg.args.foo={a}"]
 
 
@@ -273,18 +272,6 @@ def test_what_is_larger_than_the_quota_is_refused_and_does_not_wait_for_ever() -
 def test_a_configuration_outside_the_sweep_is_refused() -> None:
     with pytest.raises(PlanError, match="other is no configuration of the recipes that are named"):
         table().plan("other")
-
-
-def test_inside_a_job_only_the_jobs_own_plan_is_read() -> None:
-    whole = table()
-    write("results/family_b/plan.json", plan_text(whole.plans["family_b"]))
-    for recipe in Path("config/recipes").glob("*.yaml"):
-        recipe.unlink()
-    config = {"recipes": "config/recipes", "cluster": "config/cluster.yaml"}
-    inside = SweepTable.from_config(config, inside_job=True)
-    assert inside.plans == {}
-    assert inside.digest(wildcards(configuration="family_b")) == whole.plans["family_b"].digest
-    assert list(inside.plans) == ["family_b"]
 
 
 def test_validation_reads_what_was_named() -> None:

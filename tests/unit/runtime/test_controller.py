@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from servesweep.plan.table import SweepTable
+from servesweep.plan.sweep_table import SweepTable
 from servesweep.runtime.controller import (
     RECORDS,
     locks_beside,
@@ -137,7 +137,7 @@ def test_a_key_of_config_that_is_given_twice_is_refused(
     """Snakemake keeps the last one, and the sweep would run without what was said first."""
     monkeypatch.setattr(sys, "argv", words)
     with pytest.raises(SystemExit):
-        open_table({}, inside_job=False, dry_run=True)
+        open_table({}, dry_run=True)
     assert "--config gives set twice, and Snakemake keeps the last alone: write set='a.b=1 c.d=2'" in (
         capsys.readouterr().err
     )
@@ -151,7 +151,7 @@ def test_notes_and_what_a_sweep_asks_for_are_told(tmp_path: Path, capsys: pytest
         "frontend: {type: direct}\n"
         "benchmark: {type: sa-bench, isl: 8, osl: 8, concurrencies: [1, 4]}\n"
     )
-    tell(SweepTable.from_config({"recipes": "r.yaml", "cluster": "site.yaml"}, inside_job=False))
+    tell(SweepTable.from_config({"recipes": "r.yaml", "cluster": "site.yaml"}))
     assert capsys.readouterr().err.splitlines() == [
         "notes on 1 of 2 configurations; `snakemake plan` shows which",
         "  1 x 6 of 8 GPUs of n0 are idle, and held by the job",

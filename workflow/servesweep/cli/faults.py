@@ -44,7 +44,8 @@ def plan_of(directory: Path) -> Plan:
     Raises:
         CommandFault: where there is none that can be read.
     """
-    from servesweep.plan.plan import PlanError, read_plan
+    from servesweep.plan.plan import read_plan
+    from servesweep.plan.row import PlanError
 
     try:
         return read_plan(RunFiles(directory).plan)
@@ -60,7 +61,8 @@ def running_deployment(files: RunFiles) -> tuple[Plan, Allocation]:
     """
     from pydantic import ValidationError
 
-    from servesweep.plan.plan import PlanError, read_plan
+    from servesweep.plan.plan import read_plan
+    from servesweep.plan.row import PlanError
     from servesweep.runtime.allocation import Allocation
 
     try:

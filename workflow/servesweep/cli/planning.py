@@ -37,7 +37,7 @@ def validate(
     from servesweep.plan.default_cluster import CONFIG, default_cluster
     from servesweep.plan.plan import plan_text
     from servesweep.plan.secrets import sources
-    from servesweep.plan.table import validated
+    from servesweep.plan.sweep_table import validated
     from servesweep.recipe.problems import RecipeError
 
     try:

@@ -21,7 +21,7 @@ from servesweep.evidence.files import RunFiles, write_atomically
 @click.option("--log", type=click.Path(path_type=Path), help="File that gets the story of the run too.")
 def run(directory: Path, launcher: Literal["local", "slurm"], log: Path | None) -> None:
     """Run one configuration, results/<configuration>, inside the allocation around this process."""
-    from servesweep.plan.plan import PlanError
+    from servesweep.plan.row import PlanError
     from servesweep.runtime.executor_answers import restore_slurm_conf
     from servesweep.runtime.run import run_configuration
     from servesweep.runtime.story import Story

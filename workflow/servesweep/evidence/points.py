@@ -4,27 +4,44 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from servesweep.evidence.files import RunFiles
-from servesweep.plan.plan import Plan, PlannedPoint
+from servesweep.plan.row import Point, Row
+
+P = TypeVar("P", bound=Point, covariant=True)
+
+
+class Measured(Protocol[P]):
+    """What is measured: a plan, or a row of the workflow's table."""
+
+    @property
+    def points(self) -> Sequence[P]:
+        """Load levels, in order."""
+
 
 POLL_SECONDS = 0.5
 
 
-def is_complete(files: RunFiles, point: PlannedPoint) -> bool:
+def is_complete(files: RunFiles, point: Point) -> bool:
     """Whether the point has a valid result of this very deployment and load."""
     result = read_json(files.result(point.id))
     return result.get("valid") is True and result.get("digest") == point.digest
 
 
-def open_points(files: RunFiles, plan: Plan) -> list[PlannedPoint]:
+def open_points(files: RunFiles, plan: Measured[P]) -> list[P]:
     """The points that are still to be measured, in order."""
     return [point for point in plan.points if not is_complete(files, point)]
 
 
-def wait_for_points(files: RunFiles, plan: Plan, seconds: float) -> list[str]:
+def is_finished(files: RunFiles, plan: Row) -> bool:
+    """Whether the configuration, as it is now, has the record of a finished run, and all that it tells of."""
+    return read_json(files.run).get("digest") == plan.digest and not open_points(files, plan)
+
+
+def wait_for_points(files: RunFiles, plan: Measured[Point], seconds: float) -> list[str]:
     """Wait until every result is seen, shared file systems show them late; returns the unseen points."""
     deadline = time.monotonic() + seconds
     while (unseen := open_points(files, plan)) and time.monotonic() < deadline:
@@ -32,7 +49,7 @@ def wait_for_points(files: RunFiles, plan: Plan, seconds: float) -> list[str]:
     return [point.id for point in unseen]
 
 
-def set_aside_stale(files: RunFiles, plan: Plan) -> list[str]:
+def set_aside_stale(files: RunFiles, plan: Measured[Point]) -> list[str]:
     """Rename results that do not count, so that the point is measured again and the evidence stays."""
     renamed = []
     for point in open_points(files, plan):
@@ -48,7 +65,7 @@ def gate_is_open(files: RunFiles) -> bool:
     return read_json(files.health).get("open") is True
 
 
-def why_open(files: RunFiles, point: PlannedPoint) -> str:
+def why_open(files: RunFiles, point: Point) -> str:
     """One clause: why the point does not count."""
     reasons = read_json(files.invalid(point.id)).get("reasons") or []
     return "; ".join(map(str, reasons)) if reasons else "no result"

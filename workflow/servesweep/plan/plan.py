@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, RootModel, ValidationError
 
+from servesweep.plan.row import no_plan, other_plan
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.services import Start
@@ -245,10 +246,6 @@ class Plan:
 JUDGED = ("notes", "services", "unsupported", "settings", "slurm", "nodes")
 
 
-class PlanError(Exception):
-    """A plan file that cannot be used; its text is one sentence."""
-
-
 def read_plan(path: Path) -> Plan:
     """Read a plan file.
 
@@ -258,12 +255,9 @@ def read_plan(path: Path) -> Plan:
     try:
         return plan_in(path.read_bytes())
     except FileNotFoundError:
-        raise PlanError(f"{path}: no such plan; `snakemake plan` writes it") from None
+        raise no_plan(path) from None
     except (OSError, ValidationError) as error:
-        first = str(error).splitlines()[0]
-        raise PlanError(
-            f"{path}: not a plan of this version ({first}); delete it and run `snakemake plan`"
-        ) from None
+        raise other_plan(path, error) from None
 
 
 def plan_in(text: str | bytes) -> Plan:

@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from servesweep.benchmarks import BENCHMARKS
 from servesweep.migration.mixed import in_v2_words
 from servesweep.plan.asked import asked
-from servesweep.plan.configuration import Configuration, SiteFacts, configuration_id, digests
+from servesweep.plan.configuration import Configuration, SiteFacts, digests
+from servesweep.plan.configuration_id import configuration_id
 from servesweep.plan.containers import setup_script_of
 from servesweep.plan.locked import Locked
 from servesweep.plan.plan import Plan

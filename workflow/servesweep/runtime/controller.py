@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from servesweep.evidence.files import RunFiles, keep_plan, sentence, write_atomically
-from servesweep.evidence.points import open_points, read_json
+from servesweep.evidence.points import is_finished, read_json
 from servesweep.plan.plan import Plan, plan_text
+from servesweep.plan.plan_command import note_lines
+from servesweep.plan.plan_page import summary_line
 from servesweep.plan.preflight import preflight
 from servesweep.plan.secrets import sources
-from servesweep.plan.table import RESULTS, SweepTable, validate_recipe, write_sweep_list
+from servesweep.plan.sweep_table import SweepTable, validate_recipe, write_sweep_list
+from servesweep.plan.table import RESULTS
 from servesweep.recipe.problems import Problem, RecipeError
 from servesweep.runtime.processes import start_time
 
@@ -26,22 +29,19 @@ LOCKS = STATE / "locks"
 RECORDS = STATE / "servesweep-controllers"
 
 
-def open_table(
-    config: Mapping[str, Any], inside_job: bool, dry_run: bool, gpu_quota: int | None = None
-) -> SweepTable:
+def open_table(config: Mapping[str, Any], dry_run: bool, gpu_quota: int | None = None) -> SweepTable:
     """The table of the sweep; on a user's mistake its sentences on stderr and exit code 1."""
     try:
-        if not inside_job:
-            _refuse_repeated(sys.argv)
-        table = SweepTable.from_config(config, inside_job)
+        _refuse_repeated(sys.argv)
+        table = SweepTable.from_config(config)
         table.limit_gpus(gpu_quota)
-        if dry_run and not inside_job:
+        if dry_run:
             refuse_what_cannot_run(table)
             # Behind Snakemake's own lines, of which there are several for each job.
             atexit.register(tell, table)
     except RecipeError as error:
         _exit(error)
-    if not inside_job and not dry_run:
+    if not dry_run:
         release_stale_lock()
         set_aside_false_records(table)
     return table
@@ -53,7 +53,7 @@ def refuse_what_cannot_run(table: SweepTable) -> None:
     Raises:
         RecipeError: with every problem of the recipes whose configurations are not all finished.
     """
-    refused = {table.source(p) for p in table.plans.values() if preflight(p) and not is_finished(p)}
+    refused = {table.source(p) for p in table.plans.values() if preflight(p) and not _finished(p)}
     problems: list[Problem] = []
     for path in sorted(refused):
         try:
@@ -86,10 +86,6 @@ def _refuse_repeated(words: Sequence[str]) -> None:
 
 def tell(table: SweepTable) -> None:
     """Say on stderr what a reader should know of the sweep, and what it asks for, in few lines."""
-    # No job of the sweep says it, and every one loads this file.
-    from servesweep.plan.plan_command import note_lines
-    from servesweep.plan.plan_page import summary_line
-
     plans = list(table.plans.values())
     for line in [*note_lines(plans), summary_line(plans)]:
         print(line, file=sys.stderr)
@@ -101,10 +97,8 @@ def _exit(error: RecipeError) -> NoReturn:
     sys.exit(1)
 
 
-def is_finished(plan: Plan) -> bool:
-    """Whether the configuration, as it is now, has the record of a finished run, and all that it tells of."""
-    files = RunFiles(RESULTS / plan.configuration)
-    return read_json(files.run).get("digest") == plan.digest and not open_points(files, plan)
+def _finished(plan: Plan) -> bool:
+    return is_finished(RunFiles(RESULTS / plan.configuration), plan)
 
 
 def set_aside_false_records(table: SweepTable) -> None:
@@ -112,7 +106,7 @@ def set_aside_false_records(table: SweepTable) -> None:
     for configuration, plan in table.plans.items():
         record = RunFiles(RESULTS / configuration).run
         told = read_json(record).get("digest")
-        if record.exists() and told in (None, plan.digest) and not is_finished(plan):
+        if record.exists() and told in (None, plan.digest) and not _finished(plan):
             record.replace(record.with_name("run.stale.json"))
 
 
