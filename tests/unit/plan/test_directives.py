@@ -92,6 +92,7 @@ def test_the_comment_is_set_by_the_run_itself(plan: Planner) -> None:
         ("N: 4", "write the long name, nodes"),
         ("--qos: high", "write the name without dashes: qos"),
         ("qos: ''", "qos needs a value"),
+        ("nodelist: ''", "nodelist needs a value"),
         ("time: soon", "'soon' is not a time limit;"),
         ("mem: lots", "expected memory of a node such as 64G or 64000 (MB), or 0 for all, got 'lots'"),
         ("gres: 'gpu:a:1,gpu:b:1'", "the executor asks for one kind of GPU and one other resource"),

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from servesweep.plan.slurm_options import name_fault
+from servesweep.plan.slurm_options import name_fault, value_fault
 from servesweep.recipe.durations import parse_time_limit
 from servesweep.recipe.slurm import account_name, partition_names
 
@@ -121,9 +121,9 @@ def _take(name: str, value: str, found: Directives) -> None:
         raise ValueError(fault)
     if name in REFUSED:
         raise ValueError(REFUSED[name])
+    if (fault := value_fault(name, value)) is not None:
+        raise ValueError(fault)
     if name in ("account", "partition", "constraint", "qos", "comment"):
-        if not value:
-            raise ValueError(f"{name} needs a value")
         check = {"account": account_name, "partition": partition_names}.get(name, str)
         setattr(found, name, check(value))
     elif name in ("cpus-per-task", "cpus-per-gpu"):

@@ -23,7 +23,7 @@ from servesweep.plan.roles import Role, gpus_per_node, unknown
 from servesweep.plan.service_rules import service_problems
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.frontend import FrontendSection
-from servesweep.recipe.problems import Problem, RecipeError, listed
+from servesweep.recipe.problems import Problem, RecipeError, listed, nearest
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.validation import read_section
 from servesweep.recipe.variants import Variant
@@ -74,11 +74,18 @@ def _option_problems(recipe: Recipe, benchmark: Benchmark, variant: Variant) -> 
         if "null" not in section.options_text:
             return ()
     try:
-        read_section(benchmark.Options, dict(section.options), variant, ("benchmark",))
+        read_section(benchmark.Options, dict(section.options), variant, ("benchmark",), ("placement",))
     except RecipeError as error:
         untold = "type" not in section.model_fields_set
-        return (variant.problem(("benchmark", "type"), NO_TYPE),) if untold else error.problems
+        return (untyped(section.options, variant),) if untold else error.problems
     return ()
+
+
+def untyped(given: Iterable[str], variant: Variant) -> Problem:
+    """For a benchmark that has options, and no type that they are of; its keys tell a misspelt one."""
+    if meant := next((key for key in given if nearest(key, ["type"])), None):
+        return variant.problem(("benchmark", meant), "unknown key; did you mean type?")
+    return variant.problem(("benchmark", "type"), NO_TYPE)
 
 
 def _frontend_problems(

@@ -13,10 +13,9 @@ from servesweep.benchmarks import BENCHMARKS
 from servesweep.engines import ENGINES
 from servesweep.frontends import FRONTENDS
 from servesweep.plan.directives import read_directives
-from servesweep.plan.fitting import NO_TYPE
+from servesweep.plan.fitting import untyped
 from servesweep.plan.roles import unknown
-from servesweep.plan.slurm_options import name_fault
-from servesweep.plan.srun_options import REFUSED
+from servesweep.plan.srun_options import faults_of
 from servesweep.recipe.problems import KeyPath, Problem, RecipeError
 from servesweep.recipe.roles import MODES
 from servesweep.recipe.section import Section
@@ -43,7 +42,7 @@ def _benchmark(variant: Variant) -> Iterator[Problem]:
     if "type" not in given:
         manual = BENCHMARKS["manual"].Options
         if isinstance(_options(manual, given, ("benchmark",), variant, "placement"), list):
-            yield variant.problem(("benchmark", "type"), NO_TYPE)
+            yield untyped(given, variant)
         return
     yield from _type("benchmark", ("benchmark",), BENCHMARKS, variant)
     benchmark = _registered(given, BENCHMARKS)
@@ -80,10 +79,8 @@ def _engines(variant: Variant) -> Iterator[Problem]:
 def _slurm_options(variant: Variant) -> Iterator[Problem]:
     for name, message in read_directives(_texts(variant, "sbatch_directives")).faults:
         yield variant.problem(("sbatch_directives", name), message)
-    for name in _texts(variant, "srun_options"):
-        refused = name_fault(name, "srun") or REFUSED.get(name)
-        if refused is not None:
-            yield variant.problem(("srun_options", name), refused)
+    for path, message in faults_of(("srun_options",), _texts(variant, "srun_options")):
+        yield variant.problem(path, message)
 
 
 def _type(
@@ -105,7 +102,7 @@ def _options(
     """The options of a type, read from what its section holds beside `type`; or what is wrong with them."""
     own = {key: value for key, value in given.items() if key not in ("type", *others)}
     try:
-        return read_section(model, own, variant, path)
+        return read_section(model, own, variant, path, others)
     except RecipeError as error:
         return list(error.problems)
 

@@ -35,6 +35,16 @@ NAMES = """
     container-readonly container-entrypoint no-container-entrypoint workdir
     """
 KNOWN = tuple(NAMES.split())
+# Those that may stand alone: seen with Slurm 22.05, of later versions and of pyxis as documented.
+STANDALONE = """
+    bcast compress contiguous disable-status exact exclusive get-user-env hold ignore-pbs immediate
+    interactive kill-on-bad-exit label multi-prog nice no-allocate no-kill no-requeue overcommit overlap
+    oversubscribe parsable preserve-env propagate pty quiet quit-on-interrupt reboot requeue resv-ports
+    send-libs spread-job spread-segments stepmgr test-only unbuffered use-min-nodes verbose wait whole
+    container-mount-home no-container-mount-home container-remap-root no-container-remap-root
+    container-writable container-readonly container-entrypoint no-container-entrypoint
+    """
+NEEDS_VALUE = frozenset(KNOWN) - frozenset(STANDALONE.split())
 # What the other of the two programs does not read; seen with Slurm 22.05.
 SRUN_ALONE = """
     accel-bind bcast bcast-exclude compress cpu-bind disable-status epilog exact het-group immediate
@@ -50,6 +60,11 @@ FOREIGN = {
     "sbatch": dict.fromkeys(SRUN_ALONE.split(), "an option of srun: write it under srun_options"),
     "srun": dict.fromkeys(SBATCH_ALONE.split(), "an option of sbatch: write it under sbatch_directives"),
 }
+
+
+def value_fault(name: str, value: str) -> str | None:
+    """What is wrong with an option without a value, in one sentence; None where it may stand alone."""
+    return f"{name} needs a value" if not value and name in NEEDS_VALUE else None
 
 
 def name_fault(name: str, program: Literal["sbatch", "srun"]) -> str | None:

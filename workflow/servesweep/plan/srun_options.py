@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from servesweep.plan.slurm_options import name_fault
+from servesweep.plan.slurm_options import name_fault, value_fault
 from servesweep.recipe.recipe import Recipe
 
 WHERE = "where a step runs follows from the plan: change the nodes of its role, or a placement"
@@ -63,7 +63,7 @@ def srun_faults(recipe: Recipe) -> Iterator[Fault]:
 
 def faults_of(path: tuple[str | int, ...], options: Mapping[str, str]) -> Iterator[Fault]:
     """Options at a path that no step can take, each with the reason."""
-    for name in options:
-        message = name_fault(name, "srun") or REFUSED.get(name)
+    for name, value in options.items():
+        message = name_fault(name, "srun") or REFUSED.get(name) or value_fault(name, value)
         if message is not None:
             yield (*path, name), message

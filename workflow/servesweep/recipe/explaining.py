@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Iterable
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -64,16 +65,20 @@ MANY, SHOWN = 12, 5
 EMPTY = {"string_too_short": "the text is empty", "too_short": "the list is empty"}
 
 
-def explain(model: type[BaseModel], detail: ErrorDetails, *, of_recipe: bool = False) -> str:
+def explain(
+    model: type[BaseModel], detail: ErrorDetails, beside: Iterable[str] = (), *, of_recipe: bool = False
+) -> str:
     """One sentence about a fault of data that was validated against `model`.
 
+    Keys that stand `beside` those of the model may be meant by a misspelt one.
     `of_recipe` is said where the data is of a recipe: a key may belong in another of its sections.
     """
     kind, value = detail["type"], detail["input"]
     context = detail.get("ctx", {})
     if kind == "extra_forbidden":
         here = model_at(model, detail["loc"][:-1])
-        return _unknown_key(str(detail["loc"][-1]), here, of_recipe=of_recipe)
+        known = sorted([*_names(here), *(beside if here is model else ())])
+        return _unknown_key(str(detail["loc"][-1]), here, known, of_recipe=of_recipe)
     if kind == "missing":
         return _missing(model_at(model, detail["loc"][:-1]), str(detail["loc"][-1]))
     if kind in ("model_type", "model_attributes_type"):
@@ -128,12 +133,11 @@ def _names(model: type[BaseModel]) -> list[str]:
     return sorted(field.alias or name for name, field in model.model_fields.items())
 
 
-def _unknown_key(key: str, model: type[BaseModel], *, of_recipe: bool) -> str:
+def _unknown_key(key: str, model: type[BaseModel], names: list[str], *, of_recipe: bool) -> str:
     if key in REFUSED and "replicas" in model.model_fields:
         return REFUSED[key]
     if key in V1:
         return f"a key of v1: say {V1[key]} (`servesweep migrate` rewrites v1 recipes)"
-    names = _names(model)
     # Far-fetched guesses come after a section that has this very key.
     meant = SYNONYMS.get(key)
     guess = meant if meant in names else nearest(key, names, surely=True)

@@ -52,8 +52,12 @@ def _spanning(variant: Variant, told: Iterable[Problem]) -> tuple[Problem, ...]:
     return ()
 
 
-def read_section(model: type[M], data: Any, variant: Variant, prefix: KeyPath) -> M:
+def read_section(
+    model: type[M], data: Any, variant: Variant, prefix: KeyPath, beside: Iterable[str] = ()
+) -> M:
     """Validate `data`, which stands at `prefix` in the variant, against one model.
+
+    Keys that stand `beside` the model's in the file are not in `data`, and may be meant by a misspelt one.
 
     Raises:
         RecipeError: with one problem for each key at fault.
@@ -73,7 +77,7 @@ def read_section(model: type[M], data: Any, variant: Variant, prefix: KeyPath) -
             at = _path(variant, prefix, detail)
             # Whatever else is said about a key without a value, or about what holds it, follows from that.
             if not any(at[: len(path)] == path or path[: len(at)] == at for path in empty):
-                problems[at] = variant.problem(at, explain(model, detail, of_recipe=model is Recipe))
+                problems[at] = variant.problem(at, explain(model, detail, beside, of_recipe=model is Recipe))
     else:
         if not problems:
             return section
