@@ -4,4 +4,4 @@ rule health_gate:
     log:
         "logs/health_gate.log",
     shell:
-        "servesweep health-gate . > {log} 2>&1"
+        "servesweep health-gate . --after-start > {log} 2>&1"

@@ -29,7 +29,8 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def told(files: RunFiles, enough: int = 1) -> list[str]:
-    """The first lines that are said."""
+    """The first lines that are said of a deployment that has been started."""
+    write(files.deployed, None)
     lines: list[str] = []
 
     async def listen() -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from servesweep.cli.faults import CommandFault, running_deployment
 from servesweep.evidence.files import RunFiles, write_atomically
+
+if TYPE_CHECKING:
+    from servesweep.runtime.health_gate import Gate
 
 
 @click.command()
@@ -38,7 +41,8 @@ def run(directory: Path, launcher: Literal["local", "slurm"], log: Path | None) 
 
 @click.command("health-gate")
 @click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
-def health_gate(directory: Path) -> None:
+@click.option("--after-start", is_flag=True, help="Begin when the run has started everything.")
+def health_gate(directory: Path, after_start: bool) -> None:
     """Wait until the running deployment is healthy, and write health.json."""
     import asyncio
 
@@ -47,12 +51,21 @@ def health_gate(directory: Path) -> None:
     files = RunFiles(directory.resolve())
     deployment, allocation = running_deployment(files)
     hosts = {host.name: host.host for host in allocation.hosts}
+    gate = Gate(deployment, files.logs, hosts, click.echo)
     try:
-        verdict = asyncio.run(Gate(deployment, files.logs, hosts, click.echo).open())
+        verdict = asyncio.run(_passed(gate, files if after_start else None))
     except UnhealthyError as error:
         write_atomically(files.unhealthy, json.dumps(error.record(), indent=1) + "\n")
         raise CommandFault(str(error)) from None
     write_atomically(files.health, json.dumps(verdict_record(deployment, verdict), indent=1) + "\n")
+
+
+async def _passed(gate: Gate, starting: RunFiles | None) -> dict[str, Any]:
+    from servesweep.runtime.health_gate import until_started
+
+    if starting is not None:
+        await until_started(starting)
+    return await gate.open()
 
 
 @click.command()

@@ -50,6 +50,11 @@ class RunFiles:
         return self.root / "clients.json"
 
     @property
+    def deployed(self) -> Path:
+        """There as soon as everything that the gate waits for has been started, in this attempt."""
+        return self.logs / "deployed"
+
+    @property
     def health(self) -> Path:
         """Verdict of the health gate."""
         return self.root / "health.json"

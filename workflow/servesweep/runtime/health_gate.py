@@ -12,6 +12,7 @@ from typing import Any
 
 import aiohttp
 
+from servesweep.evidence.files import RunFiles
 from servesweep.frontends import FRONTENDS
 from servesweep.plan.plan import Plan, Step
 from servesweep.runtime.fatal_lines import FatalLines
@@ -33,7 +34,14 @@ FATAL_MARKERS = (
 FIRST_INTERVAL_SECONDS = 0.2
 REQUEST_SECONDS = 120.0
 WRONG_MODEL_PROBES = 20
+START_SECONDS = 0.1
 Probing = Callable[[aiohttp.ClientSession], Awaitable[dict[str, Any] | None]]
+
+
+async def until_started(files: RunFiles) -> None:
+    """Return when the run has started everything that the gate asks, which may wait for others itself."""
+    while not files.deployed.exists():
+        await asyncio.sleep(START_SECONDS)
 
 
 class UnhealthyError(Exception):

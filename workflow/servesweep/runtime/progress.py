@@ -20,6 +20,8 @@ async def tell_progress(
     files: RunFiles, plan: Plan, opened: Callable[[], None], say: Callable[[str], None]
 ) -> None:
     """Say whom the gate waits for until it is open, then how far the point is; never returns."""
+    while not files.deployed.exists():
+        await asyncio.sleep(GATE_SECONDS)
     waited = 0.0
     while not gate_is_open(files):
         await asyncio.sleep(GATE_SECONDS)

@@ -155,8 +155,7 @@ class _Run:
             await self.hosts.prepare()
             self.restarting = Restarting(supervisor, self.plan)
             self.stages = stages = Stages(self.files, self.plan, supervisor, self.say)
-            await stages.deploy()
-            await stages.measure()
+            await stages.go()
             return verdict(self.files, self.plan)
         except SupersededError as error:
             self.superseded = True

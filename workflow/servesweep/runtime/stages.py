@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
-from servesweep.evidence.files import RunFiles
+from servesweep.evidence.files import RunFiles, write_atomically
 from servesweep.evidence.lockfile import identity_lines
 from servesweep.evidence.points import gate_is_open, open_points, read_json
 from servesweep.evidence.restarts import note_restarts
@@ -31,12 +32,36 @@ class Stages:
         self.exit_code = 1
         self._told_open = False
 
-    async def deploy(self) -> None:
-        """Start everything that the points are measured on.
+    async def go(self) -> None:
+        """Start everything that the points are measured on, pass the gate, measure the open points.
+
+        The nested workflow starts beside the deployment, which its gate waits for: to load Snakemake takes as
+        long as a small model does.
 
         Raises:
             StartError, NotReadyError, UnhealthyError, OSError: what could not be started or waited for.
         """
+        late = any(step.start == "after_frontend" for step in self.plan.steps)
+        gate_first = late and any(step.kind != "service" for step in self.plan.steps)
+        nested = asyncio.create_task(self._nested([] if gate_first else self._open()))
+        try:
+            await self._deploy()
+            if gate_first:
+                await self._pass(nested)
+                if not gate_is_open(self.files):
+                    return
+            self.supervisor.stage = "services"
+            await start_services(self.supervisor, self.plan, "after_frontend")
+            await self._measure(self._nested(self._open()) if gate_first else self._pass(nested))
+        finally:
+            nested.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await nested
+
+    def _open(self) -> list[str]:
+        return [point.id for point in open_points(self.files, self.plan)]
+
+    async def _deploy(self) -> None:
         self.supervisor.stage = "services"
         for start in BEFORE_WORKERS:
             await start_services(self.supervisor, self.plan, start)
@@ -59,24 +84,17 @@ class Stages:
         hosts = {host["name"]: host["host"] for host in read_json(self.files.allocation)["hosts"]}
         await Gate(self.plan, self.files.logs, hosts, self.say).workers_ready()
 
-    async def measure(self) -> None:
-        """Pass the gate, start what needs a healthy deployment, measure the open points.
+    async def _pass(self, nested: asyncio.Task[None]) -> None:
+        """Have the gate begin, and wait for the workflow that it is part of."""
+        self.supervisor.stage = "health_gate"
+        write_atomically(self.files.deployed, "")
+        await nested
 
-        Raises:
-            StartError, NotReadyError, OSError: as `deploy`.
-        """
-        late = any(step.start == "after_frontend" for step in self.plan.steps)
-        if late and any(step.kind != "service" for step in self.plan.steps):
-            self.supervisor.stage = "health_gate"
-            await self._nested([])
-            if not gate_is_open(self.files):
-                return
-        self.supervisor.stage = "services"
-        await start_services(self.supervisor, self.plan, "after_frontend")
+    async def _measure(self, points: Coroutine[Any, Any, None]) -> None:
         self.supervisor.stage = "health_gate"
         ending = asyncio.create_task(self._end_with_terminal_services())
         try:
-            await self._nested([point.id for point in open_points(self.files, self.plan)])
+            await points
         finally:
             ending.cancel()
 
