@@ -33,5 +33,5 @@ onstart:
 onerror:
     shell(
         "servesweep report results --sweep results/sweep.json"
-        " --cluster {table.cluster_file:q} --snakemake-log {log:q}"
+        " --cluster {table.cluster_file:q}"
     )

@@ -58,6 +58,26 @@ def runs(new_sweep: Any) -> Runs:
     return runs
 
 
+def test_a_changed_configuration_whose_job_is_refused_is_submitted_again(new_sweep: Any) -> None:
+    """Snakemake has a record of what it was before, and takes it for that of the refused job."""
+    sweep = new_sweep("changed")
+    sweep.recipe("one")
+    assert sweep.run("-q", "all").returncode == 0
+    sweep.recipe("one", partition="nowhere", osl=24)
+    for _ in range(2):
+        done = sweep.run("-q", "all")
+        assert done.returncode != 0, done.stdout
+        assert "Slurm refused the submission: invalid partition specified: nowhere" in one_line(done.stdout)
+    sweep.recipe("one", osl=24)
+    done = sweep.run("-q", "all")
+    assert (done.returncode, "points: 1 valid" in done.stdout) == (0, True), done.stdout
+
+
+def one_line(text: str) -> str:
+    """What the terminal breaks into several lines."""
+    return " ".join(text.split())
+
+
 def test_the_others_finish_and_the_exit_code_tells(runs: Runs) -> None:
     assert runs.done[0].returncode != 0
     finished = {name.split("/")[0] for name in runs.results[0] if name.endswith("run.json")}

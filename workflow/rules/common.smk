@@ -19,6 +19,7 @@ end_without_timers()
 if workflow.is_main_process:
     from servesweep.runtime.controller import begin, locks_beside, open_table
     from servesweep.runtime.executor_answers import answer_the_executor
+    from servesweep.runtime.unstarted import UnstartedRuns
 
     # A resource of the whole sweep, set by the profile or by --resources.
     gpu_quota = workflow.global_resources.get("gpu_quota")
@@ -28,6 +29,7 @@ if workflow.is_main_process:
         gpu_quota=gpu_quota and gpu_quota.value,
     )
     answer_the_executor(table.plans.values(), Path(".snakemake"))
+    logger.addHandler(UnstartedRuns())
     # As they are before Snakemake takes its own.
     foreign_locks = locks_beside()
 else:

@@ -1,6 +1,21 @@
+rule selection:
+    output:
+        # A text of its own each time: Snakemake looks past a new time where the content is an old one.
+        "results/.sweep/selection.txt",
+    log:
+        "results/.sweep/selection.log",
+    localrule: True
+    params:
+        selection=table.selection,
+    shell:
+        'echo {params.selection:q} "$(date +%s%N)" > {output} 2> {log}'
+
+
 rule summarize:
     input:
         table.lockfiles,
+        # The tables of another sweep are no newer than any lockfile of this one.
+        rules.selection.output,
     output:
         page=report(
             "results/report.html",
@@ -46,8 +61,6 @@ rule summarize:
     localrule: True
     params:
         cluster=table.cluster_file,
-        # A new price measures nothing again, and tells other costs.
-        gpu_hour_price=table.gpu_hour_price,
     shell:
         "servesweep report results --sweep results/sweep.json --cluster {params.cluster:q}"
         " 2>&1 | tee {log}"

@@ -1,4 +1,4 @@
-"""Whose lock is removed, and whose is not."""
+"""The controlling Snakemake: whose lock is removed, which records stay, what is told."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 from servesweep.plan.sweep_table import SweepTable
 from servesweep.runtime.controller import (
     RECORDS,
+    begin,
     locks_beside,
     note_controller,
     open_table,
@@ -141,6 +142,36 @@ def test_a_key_of_config_that_is_given_twice_is_refused(
     assert "--config gives set twice, and Snakemake keeps the last alone: write set='a.b=1 c.d=2'" in (
         capsys.readouterr().err
     )
+
+
+def one_configuration() -> SweepTable:
+    Path("site.yaml").write_text("preflight: false\n")
+    Path("one.yaml").write_text(
+        "schema: 2\nname: one\nmodel: {path: /m, precision: fp8}\nengine: sglang\n"
+        "roles: {agg: {nodes: 1, gpus: 8, args: {tensor-parallel-size: 8}}}\nfrontend: {type: direct}\n"
+        "benchmark: {type: sa-bench, isl: 8, osl: 8, concurrencies: 1}\n"
+    )
+    return SweepTable.from_config({"recipes": "one.yaml", "cluster": "site.yaml"})
+
+
+@pytest.mark.parametrize("target", ["plan", "report"])
+def test_a_record_of_what_was_before_stays_where_nothing_is_run(target: str) -> None:
+    table, record = one_configuration(), Path("results/one/run.json")
+    record.parent.mkdir(parents=True)
+    record.write_text('{"digest": "an older one"}')
+    begin(table, {}, [target])
+    assert record.exists()
+    begin(table, {})
+    assert not record.exists()
+    assert Path("results/one/run.stale.json").read_text() == '{"digest": "an older one"}'
+
+
+def test_the_record_of_what_is_now_stays() -> None:
+    table, record = one_configuration(), Path("results/one/run.json")
+    record.parent.mkdir(parents=True)
+    record.write_text(json.dumps({"digest": table.plans["one"].digest}))
+    begin(table, {})
+    assert record.exists()
 
 
 def test_notes_and_what_a_sweep_asks_for_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

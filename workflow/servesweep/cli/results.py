@@ -33,21 +33,15 @@ def lockfile(directory: Path, wait: float | None) -> None:
     "--sweep", type=click.Path(path_type=Path), help="Only the configurations that this file lists."
 )
 @click.option(
-    "--snakemake-log", type=click.Path(path_type=Path), help="Log in which to look for refused submissions."
-)
-@click.option(
     "--cluster",
     "cluster_file",
     help="Cluster file whose gpu_hour_price counts; default: as it was planned with.",
 )
-def report(results: Path, sweep: Path | None, snakemake_log: Path | None, cluster_file: str | None) -> None:
+def report(results: Path, sweep: Path | None, cluster_file: str | None) -> None:
     """Write tables, plots and report from whatever is there, and print the table."""
-    from servesweep.evidence.submission import record_submission_failures
     from servesweep.report.terminal import summary_table
     from servesweep.report.write import write_report
 
-    if snakemake_log:
-        record_submission_failures(snakemake_log)
     only = configurations_of(results, sweep)
     written = write_report(results, only, prices=_gpu_hour_price(cluster_file) if cluster_file else None)
     for line in written.unwritten:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,6 +125,14 @@ class Table:
     def lockfiles(self, wildcards: object = None) -> list[Path]:
         """The lockfiles of all configurations."""
         return [RESULTS / configuration / "recipe.lock.yaml" for configuration in self.plans]
+
+    def selection(self, wildcards: object = None) -> str:
+        """What the tables of the sweep tell of: its configurations, at which prices.
+
+        A new price measures nothing again, and tells other costs.
+        """
+        told = json.dumps([list(self.plans), self.gpu_hour_price], sort_keys=True)
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
 
     def validated(self, recipe: str) -> Path:
         """Validation record of a recipe."""

@@ -107,7 +107,23 @@ def set_aside_false_records(table: SweepTable) -> None:
         record = RunFiles(RESULTS / configuration).run
         told = read_json(record).get("digest")
         if record.exists() and told in (None, plan.digest) and not _finished(plan):
-            record.replace(record.with_name("run.stale.json"))
+            _set_aside(record)
+
+
+def set_aside_old_records(table: SweepTable) -> None:
+    """Rename records of what the configurations were before.
+
+    A run replaces its own; of one that never began, as Slurm refused its job, Snakemake (9.27, with
+    `keep-incomplete`) notes that it has made the record that it finds.
+    """
+    for configuration, plan in table.plans.items():
+        record = RunFiles(RESULTS / configuration).run
+        if read_json(record).get("digest") not in (None, plan.digest):
+            _set_aside(record)
+
+
+def _set_aside(record: Path) -> None:
+    record.replace(record.with_name("run.stale.json"))
 
 
 def begin(table: SweepTable, locks: Mapping[Path, str], targets: Collection[str] = ()) -> None:
@@ -120,8 +136,9 @@ def begin(table: SweepTable, locks: Mapping[Path, str], targets: Collection[str]
         if set(targets) != {"report"}:
             refuse_what_cannot_run(table)
         _begin(table, locks)
-        # Those print the plans themselves, or what came of them.
+        # Those run nothing, and print the plans themselves, or what came of them.
         if not set(targets) & {"plan", "report"}:
+            set_aside_old_records(table)
             tell(table)
     except RecipeError as error:
         _exit(error)
