@@ -19,6 +19,7 @@ end_without_timers()
 if workflow.is_main_process:
     from servesweep.runtime.controller import begin, locks_beside, open_table
     from servesweep.runtime.executor_answers import answer_the_executor
+    from servesweep.runtime.quiet_errors import QuietErrors
     from servesweep.runtime.unstarted import UnstartedRuns
 
     # A resource of the whole sweep, set by the profile or by --resources.
@@ -30,6 +31,8 @@ if workflow.is_main_process:
     )
     answer_the_executor(table.plans.values(), Path(".snakemake"))
     logger.addHandler(UnstartedRuns())
+    if any(part.name == "ALL" for part in workflow.output_settings.quiet or ()):
+        logger.addHandler(QuietErrors())
     # As they are before Snakemake takes its own.
     foreign_locks = locks_beside()
 else:
