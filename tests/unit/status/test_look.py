@@ -54,6 +54,43 @@ def test_a_failure_is_told(directory: Any) -> None:
     assert (view.stage, view.failure) == ("failed", "worker agg_0 exited with code 3")
 
 
+OLDER = {"launcher": "slurm", "job_id": "17", "digest": "an older one"}
+
+
+def test_what_an_earlier_plan_has_left_is_not_told_of_this_one(directory: Any) -> None:
+    directory.plan("a")
+    directory.write("a/allocation.json", OLDER)
+    directory.write("a/health.json", {"open": True})
+    directory.write("a/logs/state.json", {"stage": "benchmark"})
+    directory.write("a/logs/workers.json", {"ready": ["prefill_0"]})
+    directory.write("a/failure.json", {"stage": "workers", "message": "old", "digest": "an older one"})
+    view = directory.view("a")
+    assert (view.stage, view.job_id, view.started_at, view.workers["prefill"].up) == (
+        "planned",
+        None,
+        None,
+        0,
+    )
+    directory.write("a/failure.json", {"stage": "submission", "message": "Slurm refused the submission: x"})
+    assert directory.view("a").stage == "failed"
+
+
+@pytest.mark.parametrize(
+    ("state", "stage"),
+    [("PENDING", "queued"), ("RUNNING", "allocation"), ("CONFIGURING", "queued"), ("CANCELLED", "lost")],
+)
+def test_a_new_job_has_not_got_as_far_as_the_one_before(
+    directory: Any, program: Any, state: str, stage: str
+) -> None:
+    directory.plan("a")
+    directory.write("a/allocation.json", OLDER | {"digest": "d-a"})
+    directory.write("a/health.json", {"open": True})
+    program("squeue", f"echo '18|{state}|{directory.results.parent}|rule_run_wildcards_a'")
+    directory.looker.ask_slurm()
+    view = directory.view("a")
+    assert (view.stage, view.job_id) == (stage, "18")
+
+
 def test_workers_are_up_when_they_are_ready_and_still_there(directory: Any) -> None:
     directory.plan("a", roles=[("prefill", 4), ("decode", 2)])
     directory.started("a")

@@ -57,6 +57,7 @@ class Allocation(Value):
     supervisor_pid: int = Field(description="Its process id.")
     project: str = Field(default=".", description="Directory from which relative paths of recipes count.")
     started_at: str = Field(description="UTC time at which it was found.")
+    digest: str | None = Field(default=None, description="Digest of the plan that it is used for.")
 
     @property
     def job_ids(self) -> tuple[str, ...]:

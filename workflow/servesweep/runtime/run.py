@@ -185,7 +185,8 @@ class _Run:
         # Hours may lie between the validation and the job.
         if missing := preflight(self.plan):
             raise AllocationError("; ".join(map(str, missing)))
-        allocation = find_allocation(self.launcher, [node.name for node in self.plan.nodes])
+        found = find_allocation(self.launcher, [node.name for node in self.plan.nodes])
+        allocation = found.model_copy(update={"digest": self.plan.digest})
         os.environ.update(allocation.past_the_proxy())
         await take_over(files, allocation, self.say)
         comment_job(allocation, self.plan.name, self.plan.slurm.comment)

@@ -44,6 +44,7 @@ class AllocationFacts:
     started_at: str | None = None
     supervisor: tuple[str, int] | None = None
     """Host and process id."""
+    digest: str | None = None
 
     @classmethod
     def of(cls, allocation: Json) -> AllocationFacts:
@@ -55,7 +56,12 @@ class AllocationFacts:
             job_id=_text(allocation.get("job_id")),
             started_at=_text(allocation.get("started_at")),
             supervisor=(host, pid) if isinstance(host, str) and isinstance(pid, int) else None,
+            digest=_text(allocation.get("digest")),
         )
+
+    def is_of(self, plan: PlanFacts, job: str | None) -> bool:
+        """Whether it is of this plan, and of this job where there is one, or of an earlier attempt."""
+        return self.digest in (None, plan.digest) and job in (None, self.job_id)
 
 
 @dataclass(frozen=True)
@@ -116,11 +122,12 @@ class FailureFacts:
 
     stage: str | None = None
     message: str | None = None
+    digest: str | None = None
 
     @classmethod
     def of(cls, failure: Json) -> FailureFacts:
         """From the file."""
-        return cls(_text(failure.get("stage")), _text(failure.get("message")))
+        return cls(*(_text(failure.get(key)) for key in ("stage", "message", "digest")))
 
 
 @dataclass(frozen=True)

@@ -76,13 +76,17 @@ class Looker:
         allocation = self._allocation(root) if "allocation.json" in there else AllocationFacts()
         run = read(f"{root}/run.json", RunFacts.of) if "run.json" in there else RunFacts()
         failure = read(f"{root}/failure.json", FailureFacts.of) if "failure.json" in there else FailureFacts()
+        job = self.slurm.job(name, allocation.job_id)
+        if not allocation.is_of(plan, job.id if job else None):
+            # What an earlier attempt has left tells nothing of this one, but why its job was refused.
+            there &= {"points"} if job and not job.ended else {"points", "failure.json"}
+            allocation = AllocationFacts()
         logs = names_in(f"{root}/logs") if "logs" in there else frozenset()
         state = self._log(root, logs, "state.json", SupervisorFacts.of)
         restarts = self._log(root, logs, "worker_restarts.json", RestartFacts.of)
-        job = self.slurm.job(name, allocation.job_id)
         stage = _stage(
             run=plan.digest is not None and run.digest == plan.digest,
-            failed=bool({"failure.json"} & there),
+            failed="failure.json" in there and failure.digest in (None, plan.digest),
             gate="health.json" in there and read(f"{root}/health.json", facts.is_open),
             allocation=allocation,
             state=state,
@@ -155,12 +159,17 @@ def _stage(
     if failed:
         return "failed"
     if not allocation.there:
-        return ("lost" if job.ended else "queued") if job else "planned" if planned else "unknown"
+        return _stage_of(job) if job else "planned" if planned else "unknown"
     if (job is not None and job.ended) or _has_died(allocation):
         return "lost"
     if state.stage == "teardown":
         return "teardown"
     return "benchmark" if gate else state.stage or "allocation"
+
+
+def _stage_of(job: Job) -> str:
+    """Where a job is whose run has left no word yet."""
+    return "lost" if job.ended else "allocation" if job.state == "RUNNING" else "queued"
 
 
 def _has_died(allocation: AllocationFacts) -> bool:
