@@ -121,6 +121,7 @@ WRONG: list[tuple[str, str, str]] = [
     ("sa-bench", "concurrencies: 0", f"{LEVELS} 0"),
     ("sa-bench", "concurrencies: [1, two]", f"{LEVELS} 'two'"),
     ("sa-bench", "concurrencies: 1x-4", f"{LEVELS} '-4'"),
+    ("sa-bench", "concurrencies: 2x", f"{LEVELS} '2x'"),
     ("sa-bench", "concurrencies: [1, 2.0]", f"{LEVELS} 2.0"),
     ("sa-bench", "concurrencies: [true]", f"{LEVELS} true"),
     ("sa-bench", "concurrencies: {a: 1}", f"{LEVELS} a mapping"),

@@ -297,9 +297,9 @@ def test_preflight_looks_for_the_model() -> None:
     assert preflight(planned(PLAIN, model_paths=alias)) == []
     assert preflight(planned(PLAIN.replace("path: tiny", "path: models/tiny"))) == []
     assert preflight(planned(PLAIN.replace("path: tiny", "path: 'hf:org/model'"))) == []
-    assert refusals(planned(PLAIN.replace("path: tiny", "path: tyni"), model_paths=alias)) == [
-        "r.yaml: model.path: 'tyni' is no directory, and no alias of the cluster file"
-        f" (there are: large, tiny){ELSEWHERE}"
+    assert refusals(planned(PLAIN.replace("path: tiny", "path: tinny"), model_paths=alias)) == [
+        "r.yaml: model.path: 'tinny' is no directory, and no alias of the cluster file"
+        f" (did you mean tiny? there are: large, tiny){ELSEWHERE}"
     ]
     assert refusals(planned(PLAIN.replace("path: tiny", "path: large"), model_paths=alias)) == [
         "r.yaml: model.path: 'large' is models/large in the cluster file, and there is no such directory"

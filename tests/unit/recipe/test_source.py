@@ -159,7 +159,8 @@ def test_several_documents() -> None:
         ("a: 1\nb: {{isl}\n", 2, "text that begins with { stands in quotes"),
         ("a: 1\nb: {{isl}\nc: 1\n", 2, "text that begins with { stands in quotes"),
         ("a: 1\nb: {c: 1\n", 2, "expected ',' or '}'"),
-        ("a: 1\n b: 2\n", 2, "not valid YAML"),
+        ("a: 1\n b: 2\n", 2, "indent keys of one section alike"),
+        ("a:\n  b: {c: 1}\n   d: 2\n", 3, "keys of one section are indented alike"),
     ],
 )
 def test_syntax_errors_have_a_line_and_a_reason(text: str, line: int, words: str) -> None:

@@ -35,6 +35,7 @@ def _levels(value: Any) -> list[int]:
     levels = [_positive(word) for word in words]
     if None in levels:
         wrong = next(word for word, level in zip(words, levels, strict=True) if level is None)
+        wrong = value if wrong == "" else wrong
         raise ValueError(
             f"expected whole numbers from 1, as a list or as text like 1x2x4, got {shown(wrong)}"
         )

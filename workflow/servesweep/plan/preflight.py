@@ -13,7 +13,7 @@ from servesweep.plan.asked import asked
 from servesweep.plan.containers import setup_script_of
 from servesweep.plan.plan import Plan
 from servesweep.recipe.not_yet import NOT_YET
-from servesweep.recipe.problems import Problem
+from servesweep.recipe.problems import Problem, nearest
 from servesweep.recipe.variants import Variant
 
 # Packages that are extras of this project's own.
@@ -78,7 +78,9 @@ def _model(plan: Plan) -> Iterator[Finding]:
         return
     known = ", ".join(sorted(plan.cluster.model_paths)) or "none"
     # Without a file every value is the default's.
-    alias = f"no alias of the cluster file (there are: {known})"
+    guess = nearest(named, plan.cluster.model_paths)
+    meant = f"did you mean {guess}? " if guess else ""
+    alias = f"no alias of the cluster file ({meant}there are: {known})"
     if not plan.cluster.model_fields_set:
         alias = "without a cluster file (--cluster) there are no aliases"
     yield path, f"{named!r} is no directory, and {alias}{ELSEWHERE}"

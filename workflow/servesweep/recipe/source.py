@@ -134,7 +134,10 @@ def _syntax(error: yaml.MarkedYAMLError, text: str) -> tuple[int | None, str]:
     if "cannot start any token" in problem:
         problem += " (a tab, or one of % @ `: indent with spaces and put such text in quotes)"
     elif "mapping values are not allowed" in problem:
-        problem += " (a `:` too many, or the line above is not finished: put text with `: ` in quotes)"
+        problem += " (a `:` too many, or the line above is not finished: put text with `: ` in quotes,"
+        problem += " and indent keys of one section alike)"
+    elif "did not find expected key" in problem:
+        problem += " (keys of one section are indented alike; a quoted text ends with its quote)"
     elif "expected ',' or '}'" in problem and "{{" in _line(text, error.context_mark):
         mark = error.context_mark
         problem += " (text that begins with { stands in quotes)"
