@@ -26,7 +26,7 @@ def test_a_valid_result_of_the_planned_digest_is_valid(tree):
 def test_a_result_of_another_digest_is_not_run(tree):
     tree.plan("a", {"c1": 1})
     tree.result("a", "c1", {"p50_ttft_ms": 1.0}, digest="older")
-    assert states(tree.root) == [("a", "c1", "not run", "result of another digest")]
+    assert states(tree.root) == [("a", "c1", "not run", "not measured since its recipe has changed")]
     assert load_sweep(tree.root).points[0].metric("p50_ttft_ms") is None
 
 

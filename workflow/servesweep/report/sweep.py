@@ -12,7 +12,7 @@ from servesweep.report.plan_file import Plan, PlanPoint
 
 Status = Literal["valid", "invalid", "failed", "not run"]
 STATUSES: tuple[Status, ...] = ("valid", "invalid", "failed", "not run")
-STALE = "result of another digest"
+STALE = "not measured since its recipe has changed"
 
 
 @dataclass(frozen=True)
