@@ -12,7 +12,7 @@ import pytest
 
 from servesweep.evidence.files import RunFiles
 from servesweep.runtime import progress
-from servesweep.runtime.progress import tell_progress
+from servesweep.runtime.progress import tell_progress, tell_valid
 
 STEPS = [SimpleNamespace(name=f"prefill_{n}", kind="worker", probe=True) for n in range(6)]
 OTHERS = [
@@ -41,7 +41,7 @@ def told(files: RunFiles, enough: int = 1) -> list[str]:
             if len(lines) >= enough:
                 heard.set()
 
-        telling = asyncio.create_task(tell_progress(files, PLAN, lambda: say("open"), say))
+        telling = asyncio.create_task(tell_progress(files, PLAN, set(), lambda: say("open"), say))
         await asyncio.wait_for(heard.wait(), 60)
         telling.cancel()
 
@@ -75,3 +75,14 @@ def test_points_are_told_from_what_their_client_writes(tmp_path: Path) -> None:
         files.point("c1") / "progress.json", {"phase": "measure", "done": 3, "asked": 8, "output_tok_s": 12.4}
     )
     assert told(files, 2) == ["open", "c1 measure: 3/8 requests, 12 output tok/s"]
+
+
+def test_each_point_is_told_once_and_those_of_an_earlier_attempt_never(tmp_path: Path) -> None:
+    files, lines = RunFiles(tmp_path), list[str]()
+    plan = cast(Any, SimpleNamespace(points=[SimpleNamespace(id=f"c{n}", digest="d") for n in (1, 2, 4)]))
+    for point in ("c1", "c2"):
+        write(files.result(point), {"valid": True, "digest": "d"})
+    told = {"c1"}
+    for _ in range(2):
+        tell_valid(files, plan, told, lines.append)
+    assert lines == ["c2 is valid"]

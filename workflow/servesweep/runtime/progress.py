@@ -17,7 +17,7 @@ MOST_NAMES = 4
 
 
 async def tell_progress(
-    files: RunFiles, plan: Plan, opened: Callable[[], None], say: Callable[[str], None]
+    files: RunFiles, plan: Plan, told: set[str], opened: Callable[[], None], say: Callable[[str], None]
 ) -> None:
     """Say whom the gate waits for until it is open, then how far the point is; never returns."""
     while not files.deployed.exists():
@@ -29,18 +29,23 @@ async def tell_progress(
         if waited % PATIENCE_SECONDS == 0:
             say(f"the health gate is not open after {waited:.0f} s: {_waiting_for(files, plan)}")
     opened()
-    told: set[str] = set()
     while True:
+        tell_valid(files, plan, told, say)
         for point in plan.points:
-            if point.id not in told and is_complete(files, point):
-                told.add(point.id)
-                say(f"{point.id} is valid")
             now = read_json(files.point(point.id) / "progress.json")
             if now:
                 rate = now.get("output_tok_s")
                 speed = f", {rate:.0f} output tok/s" if isinstance(rate, int | float) else ""
                 say(f"{point.id} {now.get('phase')}: {now.get('done')}/{now.get('asked')} requests{speed}")
         await asyncio.sleep(POINT_SECONDS)
+
+
+def tell_valid(files: RunFiles, plan: Plan, told: set[str], say: Callable[[str], None]) -> None:
+    """Say which points have become valid; `told` are those of which it is known, and grows."""
+    for point in plan.points:
+        if point.id not in told and is_complete(files, point):
+            told.add(point.id)
+            say(f"{point.id} is valid")
 
 
 def _waiting_for(files: RunFiles, plan: Plan) -> str:

@@ -15,7 +15,7 @@ from servesweep.plan.plan import Plan
 from servesweep.recipe.services import Start
 from servesweep.runtime.health_gate import Gate
 from servesweep.runtime.nested import run_nested_workflow
-from servesweep.runtime.progress import tell_progress
+from servesweep.runtime.progress import tell_progress, tell_valid
 from servesweep.runtime.services import end_of_terminal_services, ready_services, start_services
 from servesweep.runtime.supervisor import Supervisor
 
@@ -117,9 +117,11 @@ class Stages:
                 for line in identity_lines(self.files, self.plan):
                     self.say(line)
 
-        progress = asyncio.create_task(tell_progress(self.files, self.plan, opened, self.say))
+        told = {point.id for point in self.plan.points} - set(self._open())
+        progress = asyncio.create_task(tell_progress(self.files, self.plan, told, opened, self.say))
         try:
             await run_nested_workflow(self.files, points, self.files.logs / "allocation.log")
+            tell_valid(self.files, self.plan, told, self.say)
         finally:
             progress.cancel()
             with contextlib.suppress(OSError):
