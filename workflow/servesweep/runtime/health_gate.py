@@ -110,7 +110,7 @@ class Gate:
                     told = f"not healthy after {patience.timeout_seconds:g} s: {self.waiting_for}"
                     raise self._unhealthy(told, *self.missing[:1])
                 await asyncio.sleep(interval)
-                interval = min(interval * 1.5, patience.interval_seconds)
+                interval = min(interval * 1.2, patience.interval_seconds)
 
     async def _probe(self, session: aiohttp.ClientSession) -> dict[str, Any] | None:
         verdict = await self._probe_workers(session)
