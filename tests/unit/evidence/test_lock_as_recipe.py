@@ -142,6 +142,103 @@ def test_a_changed_one_is_refused_in_one_sentence(old: str, new: str, sentence: 
     assert str(caught.value) == f"results/demo/recipe.lock.yaml:{line}: lock: {sentence}"
 
 
+@pytest.mark.parametrize(
+    "lock",
+    [
+        "lock:\n",
+        "lock: null\n",
+        "lock: {}\n",
+        "lock: []\n",
+        "lock: later\n",
+        "lock:\n  version: 2\n  generated_at: 2026-03-14T09:26:53Z\n",
+        "lock:\n  version: 2\n  configuration: demo_long\n  variant: long\n",
+    ],
+    ids=["cut", "null", "empty", "a list", "text", "cut behind its first lines", "without its version line"],
+)
+def test_an_incomplete_one_is_not_the_whole_recipe(lock: str) -> None:
+    Path("half.lock.yaml").write_text(FAMILY + lock)
+    with pytest.raises(RecipeError) as caught:
+        planned("half.lock.yaml")
+    line = FAMILY.count("\n") + 1
+    assert str(caught.value) == (
+        f"half.lock.yaml:{line}: lock: the lock is incomplete: run the recipe itself, or take out the "
+        "`lock:` section"
+    )
+
+
+NAME = (
+    "no name of a configuration, which is that of a directory (letters, digits and . _ + -, the first a "
+    "letter or a digit, 120 at most), got"
+)
+MISSING = "required key is missing"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("configuration", "../../evil", f"{NAME} '../../evil'"),
+        ("configuration", "", f"{NAME} ''"),
+        ("configuration", "a/b", f"{NAME} 'a/b'"),
+        ("configuration", "..", f"{NAME} '..'"),
+        ("configuration", "demo\n", f"{NAME} 'demo\\n'"),
+        ("configuration", "x" * 121, f"{NAME} '{'x' * 56}..."),
+        ("configuration", 7, 'expected text, got the number 7: write it in quotes, "7"'),
+        ("configuration", ..., MISSING),
+        ("settings", ..., MISSING),
+        ("settings", None, "expected a list, got nothing (null)"),
+        ("settings", "a=1", "expected a list, got 'a=1'"),
+        ("variant", ..., MISSING),
+        ("recipe", None, "expected text, got nothing (null)"),
+        ("generated_at", ..., MISSING),
+    ],
+)
+def test_one_made_by_hand_is_told_its_keys(key: str, value: object, sentence: str) -> None:
+    made_by_hand(FAMILY, {key: value})
+    with pytest.raises(RecipeError) as caught:
+        planned("made.lock.yaml")
+    where, told = str(caught.value).split(f": lock.{key}: ")
+    assert where.startswith("made.lock.yaml:")
+    assert told == f"{sentence}; take out its `lock:` section to use it as a recipe of its own"
+
+
+@pytest.mark.parametrize(
+    ("text", "variant", "sentence"),
+    [
+        (FAMILY, "lang", "the recipe has no variant 'lang'; did you mean long?"),
+        (FAMILY, "tp8", "the recipe has no variant 'tp8'; it has long, slow_0, slow_1"),
+        (GRID, None, "the recipe has no configuration without a variant; it has itl1, itl2"),
+    ],
+)
+def test_a_variant_that_the_recipe_does_not_have(text: str, variant: str | None, sentence: str) -> None:
+    lines = made_by_hand(text, {"variant": variant})
+    at = next(number for number, line in enumerate(lines, 1) if line.startswith("  variant:"))
+    with pytest.raises(RecipeError) as caught:
+        planned("made.lock.yaml")
+    assert str(caught.value) == f"made.lock.yaml:{at}: lock.variant: {sentence}"
+
+
+def test_a_repetition_of_the_longest_name_has_a_valid_name_too() -> None:
+    longest = "x" * 120
+    made_by_hand(PLAIN, {"configuration": longest})
+    lock = Path("results") / longest / "recipe.lock.yaml"
+    lock.parent.mkdir(parents=True)
+    Path("made.lock.yaml").rename(lock)
+    (name,) = planned(str(lock), results=Path("results"))
+    assert name != longest
+    assert len(name) == 120
+
+
+def made_by_hand(text: str, changes: dict[str, object]) -> list[str]:
+    """Write a lockfile with some keys changed, or left out (`...`), and its integrity computed anew."""
+    Path("demo.yaml").write_text(text)
+    plan = next(iter(planned("demo.yaml").values()))
+    data = yaml.safe_load(lock_of(plan, "demo.yaml").read_text())
+    lock = {key: value for key, value in {**data["lock"], **changes}.items() if value is not ...}
+    made = text + yaml.safe_dump({"lock": {**lock, "integrity": integrity(lock)}}, width=1000)
+    Path("made.lock.yaml").write_text(made)
+    return made.splitlines()
+
+
 def test_comments_and_the_order_of_keys_may_change() -> None:
     Path("demo.yaml").write_text(PLAIN)
     (plan,) = planned("demo.yaml").values()

@@ -200,7 +200,7 @@ def test_a_lockfile_is_its_recipe_again() -> None:
     write("config/recipes/again.yaml", f"{PLAIN}\nlock:\n  version: 2\n  results: {{}}\n")
     found = table().plans
     assert found["again"].digest == found["one"].digest
-    write("config/recipes/kin.yaml", f"{FAMILY}\nlock: {{version: 2}}\n")
+    write("config/recipes/kin.yaml", f"{FAMILY}\nlock: {{version: 2, slurm: {{job_id: '7'}}}}\n")
     assert [name for name in table().plans if name.startswith("kin")] == ["kin_a", "kin_b"]
 
 

@@ -87,7 +87,7 @@ def _variant(document: Document, lock: Mapping[str, Any]) -> Mapping[str, Any]:
         {key: value for key, value in document.data.items() if key != "lock"},
         document.lines,
     )
-    settings = tuple(lock.get("settings") or ())
+    settings = tuple(map(str, said)) if isinstance(said := lock.get("settings"), list) else ()
     chosen = Locked("", "", lock.get("variant"), settings, "")
     try:
         data = chosen.variants(bare)[0].data
