@@ -25,6 +25,8 @@ ALLOWED = {
     ("benchmarks", "servesweep.loadgen.spec"),
     # A comparison reads what the report can read.
     ("compare", "servesweep.report.imports"),
+    # Files that a user names are written in one way.
+    ("compare", "servesweep.report.atomic"),
 }
 
 

@@ -294,6 +294,9 @@ def test_a_misspelt_number_is_told_with_the_nearest_and_judged_by_nobody() -> No
 
 @pytest.mark.usefixtures("tables")
 def test_a_page_that_cannot_be_written_is_no_regression() -> None:
+    dash = run("fast.csv", "fast.csv", "--output", "-")
+    assert (dash.exit_code, Path("-").exists()) == (2, False)
+    assert "--output names a directory, and - is none: --json and --markdown are printed" in dash.output
     done = run("fast.csv", "fast.csv", "--output", "/dev/null/x")
     assert done.exit_code == 2
     assert done.output.splitlines()[-1] == "/dev/null/x: Not a directory"

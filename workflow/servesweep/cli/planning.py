@@ -119,15 +119,19 @@ def plan(
 @click.command()
 @click.option("--cluster", "of_cluster", is_flag=True, help="Of the cluster file instead of recipes.")
 @click.option("--page", is_flag=True, help="A page for people: every key, its default, what it means.")
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    help="Write to this file; - is standard output.",
+)
 def schema(of_cluster: bool, page: bool, output: Path | None) -> None:
     """Print the JSON Schema of recipes, by which editors complete and check them."""
     from servesweep.plan.json_schema import cluster_schema, recipe_schema
     from servesweep.plan.reference_page import reference_page
+    from servesweep.report.atomic import write_output
 
     described = cluster_schema() if of_cluster else recipe_schema()
     text = reference_page() if page else json.dumps(described, indent=1) + "\n"
-    if output:
-        write_atomically(output, text)
-    else:
-        click.echo(text, nl=False)
+    if output and str(output) != "-":
+        output.parent.mkdir(parents=True, exist_ok=True)
+    write_output(output, text.encode())

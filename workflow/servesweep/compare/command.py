@@ -54,6 +54,8 @@ def compare(
     from servesweep.compare.samples import is_measured
     from servesweep.compare.tolerance import ToleranceError, read_tolerance
 
+    if output is not None and str(output) == "-":
+        raise click.UsageError("--output names a directory, and - is none: --json and --markdown are printed")
     unknown = [metric for metric in metrics if not is_measured(metric)]
     try:
         if unknown:
@@ -74,7 +76,7 @@ def compare(
             _write(output, found, str(baseline), str(new))
         except OSError as error:
             # 1 would tell CI of a regression.
-            click.echo(f"{output}: {error.strerror or error}", err=True)
+            click.echo(f"{error.filename or output}: {error.strerror or error}", err=True)
             sys.exit(UNUSABLE)
     if found.of("regression") or (found.lost and not allow_missing):
         sys.exit(REGRESSION)
@@ -86,6 +88,7 @@ def compare(
 def _write(output: Path, found, baseline: str, new: str) -> None:  # type: ignore[no-untyped-def]
     from servesweep.compare.page import page, picture
     from servesweep.compare.text import as_object
+    from servesweep.report.atomic import replace_file
 
     output.mkdir(parents=True, exist_ok=True)
     svg = picture(found)
@@ -95,6 +98,4 @@ def _write(output: Path, found, baseline: str, new: str) -> None:  # type: ignor
         "compare.json": json.dumps(as_object(found), indent=1) + "\n",
     }
     for name, text in texts.items():
-        temporary = output / f".{name}.tmp"
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(output / name)
+        replace_file(output / name, text.encode())

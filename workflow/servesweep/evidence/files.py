@@ -145,5 +145,6 @@ def sentence(error: OSError) -> str:
 
 def _free(where: object) -> int:
     """Free bytes of the disk that a file would lie on."""
-    folder = Path(str(where or ".")).absolute().parent
+    # A link is on one disk, and its target may be on another.
+    folder = Path(os.path.realpath(str(where or "."))).parent
     return shutil.disk_usage(folder if folder.is_dir() else ".").free

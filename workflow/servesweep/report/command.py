@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from servesweep.report.atomic import replace_file
+from servesweep.report.atomic import write_output
 
 FORMS = ("inferencex", "csv", "parquet")
 
@@ -23,7 +23,11 @@ FORMS = ("inferencex", "csv", "parquet")
     required=True,
     help="inferencex: a JSON list, one object a point.",
 )
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    help="Write to this file; - is standard output.",
+)
 def export(results: Path, form: str, output: Path | None) -> None:
     """Write valid points in the form of another tool, or any results as one of our tables.
 
@@ -31,12 +35,9 @@ def export(results: Path, form: str, output: Path | None) -> None:
     other tools: sa-bench, InferenceX, srt-slurm's roll-up.
     """
     content = _content(results, form)
-    if output:
-        replace_file(output, content)
-    elif form == "parquet" and sys.stdout.isatty():
+    if form == "parquet" and (output is None or str(output) == "-") and sys.stdout.isatty():
         raise click.UsageError("parquet is no text: name a file with --output")
-    else:
-        sys.stdout.buffer.write(content)
+    write_output(output, content)
 
 
 def _content(results: Path, form: str) -> bytes:
