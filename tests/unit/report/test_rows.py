@@ -83,6 +83,24 @@ def test_unknown_metrics_come_last_so_that_known_columns_stay(tree):
     assert row.endswith(",2.0,1.0")
 
 
+def test_a_metric_takes_the_place_of_no_other_column(tree):
+    tree.plan("a", {"c1": 1})
+    names = (
+        "configuration",
+        "status",
+        "point",
+        "total_gpus",
+        "concurrency",
+        "repeat",
+        "duration_s",
+        "job_id",
+    )
+    tree.result("a", "c1", dict.fromkeys(names, 7.0) | {"p99_ttft_ms": 12.0, "answers": 3.0})
+    [row] = table(tree)
+    assert [row.get(name) for name in names] == ["a", "valid", "c1", "16", "1", "0", "60.5", None]
+    assert (row["p99_ttft_ms"], row["answers"]) == ("12.0", "3.0")
+
+
 def test_errors_are_counted_by_kind(tree):
     tree.plan("a", {"c1": 1})
     counts = {"asked": 80, "completed": 75, "failed": 5, "errors": {"timeout": 2, "http_500": 3}}

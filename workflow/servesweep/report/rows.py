@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from servesweep.report.columns import NAMES, ROLES, Cell, Row, empty_row
+from servesweep.report.columns import NAMES, ROLES, TAKEN, Cell, Row, empty_row
 from servesweep.report.files import Result
 from servesweep.report.parallelism import sizes
 from servesweep.report.plan_file import Plan
@@ -141,5 +141,5 @@ def _result_cells(result: Result) -> Row:
         "client_lag_p99_ms": result.client.lag_ms_p99,
         "started_at": result.started_at,
         "duration_s": result.duration_s,
-        **result.metrics,
+        **{name: value for name, value in result.metrics.items() if name not in TAKEN},
     }
