@@ -449,11 +449,6 @@ def test_a_file_of_prompts_needs_no_lengths() -> None:
     assert BENCHMARKS["sa-bench"].unread(chosen) == {}
 
 
-def test_each_repeat_knows_the_others() -> None:
-    assert spec_of("sa-bench", "repeats: 3", 1).repeats_of == ["c4", "c4-k2"]
-    assert spec_of("sa-bench", "").repeats_of == []
-
-
 def test_limits_and_objectives_reach_the_client() -> None:
     written = "slo: {ttft_p99_ms: 500}, min_duration_s: 9, max_client_lag_ms: 3, max_input_deviation: 0.1"
     for kind in ("sa-bench", "sglang-bench", "router"):

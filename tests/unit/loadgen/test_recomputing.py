@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from servesweep.loadgen.record import RequestRecord
-from servesweep.loadgen.repeats import T_975, interval, t_975
 from servesweep.loadgen.request_log import request_log
 from servesweep.loadgen.spec import LoadSpec
 from servesweep.loadgen.statistics import summarise
@@ -140,25 +139,3 @@ def test_requests_in_flight_are_counted_as_by_asking_at_every_moment(made: list[
     middles = (moments[1:] + moments[:-1]) / 2
     open_then = [((log["sent_s"] < at) & (log["ended_s"] > at)).sum() for at in middles]
     assert summarise(spec(), made).max_in_flight == max(open_then)
-
-
-def test_the_interval_is_students() -> None:
-    rng = np.random.default_rng(7)
-    for count in (2, 3, 5, 8, 31, 60):
-        values = rng.normal(100, 7, size=count)
-        found = interval(values.tolist())
-        low, high = stats.t.interval(0.95, count - 1, loc=values.mean(), scale=stats.sem(values))
-        assert found.mean == pytest.approx(values.mean())
-        assert found.half_width_95 == pytest.approx((high - low) / 2, rel=1e-4)
-
-
-def test_the_table_of_t_agrees_with_scipy() -> None:
-    for freedom in range(1, 200):
-        assert t_975(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=5e-5), freedom
-    assert len(T_975) == 30
-
-
-def test_an_interval_by_hand() -> None:
-    # Mean 12, standard deviation 2, t(2) = 4.3027: 4.3027 * 2 / sqrt(3).
-    found = interval([10.0, 12.0, 14.0])
-    assert (found.mean, found.half_width_95) == (12.0, pytest.approx(4.9683, abs=1e-4))

@@ -163,7 +163,6 @@ class Evaluation(Benchmark):
     def command(self, load: Load, options: Section, context: BenchmarkContext) -> Command:
         """Write what lm-eval is to do as a file and call it on that."""
         assert isinstance(options, EvaluationOptions)
-        names = repeats_of(self.name, options.repeat)
         file = f"{context.directory}/evaluation.json"
         about: dict[str, Any] = {
             "configuration": context.configuration,
@@ -174,7 +173,6 @@ class Evaluation(Benchmark):
             "tokenizer": context.tokenizer,
             "tasks": options.tasks(self.usual),
             "max_context_length": getattr(options, "max_context_length", None),
-            "repeats_of": [name for name in names if name != load.id],
             **options.model_dump(
                 include={
                     "task_file", "api", "num_examples", "max_tokens", "num_threads", "num_shots",

@@ -91,7 +91,6 @@ class SaBench(Benchmark):
         """Write the load as a file and call the client on it."""
         assert isinstance(options, SaBenchOptions)
         assert load.concurrency is not None
-        level = level_id(load.concurrency, float(load.request_rate or "inf"))
         prompts: dict[str, Any] = {"isl": options.isl, "random_range_ratio": options.random_range_ratio}
         if options.dataset_name != "random":
             prompts = {"dataset_path": options.dataset_path, "salt": options.salt_prompts}
@@ -104,7 +103,6 @@ class SaBench(Benchmark):
             api=options.endpoint,
             num_prompts=load.concurrency * options.num_prompts_mult,
             num_warmup=load.concurrency * options.num_warmup_mult,
-            repeats_of=[name for name in repeats_of(level, options.repeats) if name != load.id],
         )
 
 

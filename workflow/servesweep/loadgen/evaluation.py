@@ -19,7 +19,6 @@ from typing import Any
 import yaml
 
 from servesweep.loadgen.foreign import Ended, foreign_result, run_to_the_end, write_foreign
-from servesweep.loadgen.repeats import over_repeats, read_others
 
 # The first of these that a task has is its accuracy; "strict" filters come after the lenient ones.
 HEADLINES = ("exact_match", "acc", "acc_norm", "f1", "score")
@@ -48,11 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     # A task's file names its data from where it lies itself.
     place = task_file.parent if task_file else None
     ended = run_to_the_end([sys.executable, "-m", "lm_eval", *said], _environment(about, directory), place)
-    result = result_of(about, directory, ended)
-    if result["valid"]:
-        repeats = over_repeats(read_others(output, about["repeats_of"]), about["point"], result["metrics"])
-        result["repeats"] = repeats.model_dump() if repeats else None
-    return write_foreign(result, output, "lm-eval")
+    return write_foreign(result_of(about, directory, ended), output, "lm-eval")
 
 
 def words(about: Mapping[str, Any], task_file: Path | None, directory: Path) -> list[str]:

@@ -15,7 +15,6 @@ from servesweep.loadgen.prepare import write_job, write_phase
 from servesweep.loadgen.processes import process_count
 from servesweep.loadgen.progress import Progress
 from servesweep.loadgen.record import RequestRecord
-from servesweep.loadgen.repeats import over_repeats, read_others
 from servesweep.loadgen.result import (
     ClientFacts,
     PointResult,
@@ -51,9 +50,6 @@ def measure(spec: LoadSpec, output: Path) -> PointResult:
         try:
             run = _Run(spec, directory, processes, board, progress)
             result, records = run.result()
-            others = read_others(output, spec.repeats_of) if result.valid else {}
-            repeats = over_repeats(others, spec.point, result.metrics)
-            result = result.model_copy(update={"repeats": repeats})
         finally:
             progress.end()
             board.close()

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from servesweep.loadgen.files import write_atomically
 from servesweep.loadgen.record import RequestRecord
-from servesweep.loadgen.repeats import Repeats
 from servesweep.loadgen.request_log import request_log
 from servesweep.loadgen.slo import SloMark
 
@@ -82,9 +81,6 @@ class PointResult(_Part):
     client: ClientFacts = Field(description="How well the client kept up.")
     prompts: PromptFacts | None = Field(None, description="Which prompts were sent.")
     slo: SloMark | None = Field(None, description="Whether the objectives were kept; null without any.")
-    repeats: Repeats | None = Field(
-        None, description="Intervals over the repeats of this load level; null where it is the first."
-    )
 
 
 def write_result(result: PointResult, records: Sequence[RequestRecord], output: Path) -> Path:

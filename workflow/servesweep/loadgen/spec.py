@@ -85,10 +85,6 @@ class LoadSpec(BaseModel):
         0, ge=0, description="Seed of prompts, lengths and arrivals, mixed with `point` and `repeat`."
     )
     repeat: int = Field(0, ge=0, description="Number of this repetition of the point.")
-    repeats_of: list[str] = Field(
-        default_factory=list,
-        description="Names of the other repetitions of this load level: their results lie beside this one.",
-    )
     ignore_eos: bool = Field(True, description="Ask the engine to go on to the asked length.")
     temperature: float = Field(0.0, ge=0, description="Sampling temperature.")
     extra_body: dict[str, Any] = Field(

@@ -17,6 +17,7 @@ EVIDENCE = (
     ("failure", "failure.json"),
     ("lockfile", "recipe.lock.yaml"),
     ("roll-up", "benchmark-rollup.csv"),
+    ("repeats", "repeats.json"),
     ("story", "run.log"),
     ("logs", "logs"),
 )

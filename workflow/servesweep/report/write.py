@@ -12,6 +12,7 @@ from servesweep.report.page import render_page
 from servesweep.report.picture import pictures
 from servesweep.report.prices import Prices
 from servesweep.report.records import load_axis, point_records
+from servesweep.report.repeats import REPEATS_NAME, repeats_json, repeats_of
 from servesweep.report.rollup import CSV_NAME, JSON_NAME, p90_running_requests, rollup_csv, rollup_json
 from servesweep.report.rows import point_row, sweep_rows
 from servesweep.report.sweep import Configuration, Sweep, load_sweep
@@ -104,18 +105,22 @@ def _refused_rollup(configuration: Configuration, directory: Path) -> str | None
     try:
         _write_rollup(configuration, directory)
     except OSError as error:
-        return f"{directory / JSON_NAME} is not written: {error.strerror}"
+        return f"{error.filename} is not written: {error.strerror}"
     return None
 
 
 def _write_rollup(configuration: Configuration, directory: Path) -> None:
-    """Write the roll-up of one configuration, or remove one that no longer holds."""
+    """Write the roll-up of one configuration and the intervals of its repeats, or remove old ones."""
     rows = [point_row(configuration, point) for point in configuration.points if point.status == "valid"]
     if configuration.plan is None or not rows:
-        for name in (JSON_NAME, CSV_NAME):
+        for name in (JSON_NAME, CSV_NAME, REPEATS_NAME):
             (directory / name).unlink(missing_ok=True)
         return
     directory.mkdir(exist_ok=True)
     running = p90_running_requests(configuration.directory / "logs")
     replace_file(directory / JSON_NAME, rollup_json(rows, configuration.plan.benchmark_type).encode())
     replace_file(directory / CSV_NAME, rollup_csv(rows, running).encode())
+    if levels := repeats_of(configuration):
+        replace_file(directory / REPEATS_NAME, repeats_json(levels).encode())
+    else:
+        (directory / REPEATS_NAME).unlink(missing_ok=True)
