@@ -70,6 +70,32 @@ def test_what_does_not_count_is_set_aside_and_kept(plan: Plan, files: RunFiles, 
     assert set_aside_stale(files, plan) == []
 
 
+def test_the_log_of_its_requests_is_set_aside_with_a_result(plan: Plan, files: RunFiles, keep: Any) -> None:
+    of_c1, of_c4 = (files.point(name) / "requests.parquet" for name in ("c1", "c4"))
+    keep(files.result("c1"), result(plan, "c1"))
+    keep(of_c1, "current")
+    keep(files.result("c4"), result(plan, "c4", digest="0" * 16))
+    keep(of_c4, "old")
+    set_aside_stale(files, plan)
+    assert of_c1.read_text() == "current"
+    assert (of_c4.exists(), of_c4.with_name("requests.stale.parquet").read_text()) == (False, "old")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(None, "orphan"), ("of the stale result", "of the stale result")]
+)
+def test_a_log_without_a_result_is_not_taken_for_that_of_another(
+    plan: Plan, files: RunFiles, keep: Any, before: str | None, after: str
+) -> None:
+    log = files.point("c4") / "requests.parquet"
+    keep(log, "orphan")
+    aside = log.with_name("requests.stale.parquet")
+    if before is not None:
+        keep(aside, before)
+    assert set_aside_stale(files, plan) == []
+    assert (log.exists(), aside.read_text()) == (False, after)
+
+
 def test_a_point_that_does_not_count_says_why(plan: Plan, files: RunFiles, keep: Any) -> None:
     keep(files.invalid("c4"), {"reasons": ["3 of 20 requests failed", "no output tokens"]})
     keep(files.invalid("c16"), {"reasons": []})

@@ -50,14 +50,27 @@ def wait_for_points(files: RunFiles, plan: Measured[Point], seconds: float) -> l
 
 
 def set_aside_stale(files: RunFiles, plan: Measured[Point]) -> list[str]:
-    """Rename results that do not count, so that the point is measured again and the evidence stays."""
+    """Rename results that do not count, so that the point is measured again and the evidence stays.
+
+    The log of a result's requests goes with it, or it would lie beside the next one's record.
+    """
     renamed = []
     for point in open_points(files, plan):
         result = files.result(point.id)
+        _set_log_aside(files.point(point.id), belongs=result.exists())
         if result.exists():
             result.replace(result.with_name("result.stale.json"))
             renamed.append(point.id)
     return renamed
+
+
+def _set_log_aside(directory: Path, *, belongs: bool) -> None:
+    """Rename the log of the requests; one without a result never takes the place of another result's."""
+    log, aside = directory / "requests.parquet", directory / "requests.stale.parquet"
+    if log.exists() and (belongs or not aside.exists()):
+        log.replace(aside)
+    else:
+        log.unlink(missing_ok=True)
 
 
 def gate_is_open(files: RunFiles) -> bool:
