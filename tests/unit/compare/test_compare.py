@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -14,7 +15,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from servesweep.cli import main
-from servesweep.compare.judge import Comparison, compare
+from servesweep.compare.judge import BeyondNumbersError, Comparison, compare
 from servesweep.compare.noise import mean_of, noise_of, t95
 from servesweep.compare.samples import Level, Samples, gathered, is_measured, lower_is_better
 from servesweep.compare.tolerance import Tolerance, ToleranceError, read_tolerance
@@ -125,6 +126,30 @@ def test_points_of_other_lengths_are_not_compared() -> None:
     found = judged([row(p99_ttft_ms=1.0)], [{**row(p99_ttft_ms=9.0), "isl": 128}])
     (one,) = found.unmatched
     assert (one.fate, one.reason) == ("other load", "the points have different loads: isl 64 and 128")
+
+
+@pytest.mark.parametrize("missing", [math.nan, None])
+def test_a_repeat_without_a_number_is_told(missing: float | None) -> None:
+    three, two = repeats(TTFT, 1.0, 1.0, 1.0), repeats(TTFT, 1.0, 1.0)
+    third = row("c4-k2", **{TTFT: missing})
+    told = "demo c4: p99_ttft_ms: 2 of 3 valid repeats of {} have a number"
+    assert judged(three, [*two, third]).notes == (told.format("the new side"),)
+    assert judged([*two, third], three).notes == (told.format("the baseline"),)
+    assert judged(three, three).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [([1e308, 1e308], [1e308, 1e308]), ([1e308, 1.0], [1.0]), ([1e-300], [1e300]), ([1.0] * 2, [1e200, 1.0])],
+)
+def test_numbers_beyond_computing_are_one_sentence(before: list[float], after: list[float]) -> None:
+    low, high = min(before + after), max(before + after)
+    with pytest.raises(BeyondNumbersError) as caught:
+        judged(repeats(TTFT, *before), repeats(TTFT, *after))
+    assert str(caught.value) == (
+        f"demo c4: p99_ttft_ms cannot be compared: its numbers, from {low:g} to {high:g}, are beyond what "
+        "can be computed"
+    )
 
 
 def test_repeats_that_are_not_valid_are_told() -> None:
@@ -274,12 +299,17 @@ def test_a_lost_point_fails_the_gate_unless_it_may() -> None:
         (["fast.csv", "slow.csv", "--tolerance", "much"], "'much' is no tolerance: write 5%, or METRIC=5%"),
         (["fast.csv", "slow.csv", "--metric", "isl"],
          "isl is no measured number of the tables, such as p99_ttft_ms"),
+        (["huge.csv", "huge.csv"],
+         "demo c4: p99_ttft_ms cannot be compared: its numbers, from 1e+308 to 1e+308, are beyond what can "
+         "be computed"),
         (["recipe.yaml", "fast.csv"],
          "recipe.yaml: a recipe without results; a run writes its recipe.lock.yaml"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_compared_is_one_sentence_and_exit_code_2(words: list[str], sentence: str) -> None:
     Path("recipe.yaml").write_text("schema: 2\nname: x\n")
+    huge = "demo,c4,valid,1e308\ndemo,c4-k1,valid,1e308\n"
+    Path("huge.csv").write_text(f"configuration,point,status,p99_ttft_ms\n{huge}")
     done = run(*words)
     assert (done.exit_code, done.output) == (2, f"{sentence}\n")
 

@@ -64,7 +64,7 @@ def compare(
         tolerance = read_tolerance(tolerances)
         refuse_unknown([*metrics, *tolerance.special], *sides)
         found = judge.compare(*sides, tolerance, metrics or judge.GATED)
-    except (NothingToCompareError, ToleranceError) as error:
+    except (NothingToCompareError, ToleranceError, judge.BeyondNumbersError) as error:
         click.echo(str(error), err=True)
         sys.exit(UNUSABLE)
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -18,6 +19,10 @@ GATED = (
 )
 
 MOST_NAMES = 5
+
+
+class BeyondNumbersError(ArithmeticError):
+    """Numbers that cannot be computed with; its text is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,9 @@ def compare(
 
     Where each side is one configuration, and they have different names, the two are one: so a run is
     compared with the reproduction of it.
+
+    Raises:
+        BeyondNumbersError: for numbers so large, or so far from each other, that they have no mean or change.
     """
     before, after, notes = _one_name(before, after)
     changes: list[Change] = []
@@ -94,8 +102,10 @@ def compare(
         if gone:
             reason = f"no number any more: {', '.join(gone)}"
             unmatched.append(Unmatched(level, new.told_load, "lost", reason))
-    told = (*notes, *_fewer(before, after), *_busy("the baseline", before), *_busy("the new side", after))
-    return Comparison(tuple(changes), tuple(unmatched), told)
+    told = [*notes, *_fewer(before, after)]
+    for side, levels in (("the baseline", before), ("the new side", after)):
+        told += [*_without_number(side, levels, metrics), *_busy(side, levels)]
+    return Comparison(tuple(changes), tuple(unmatched), tuple(told))
 
 
 def _lacking(level: Level, old: Samples, new: Samples) -> Unmatched | None:
@@ -116,11 +126,18 @@ def _lacking(level: Level, old: Samples, new: Samples) -> Unmatched | None:
 
 def _change(level: Level, metric: str, old: Samples, new: Samples, tolerance: float) -> Change:
     before, after = old.values[metric], new.values[metric]
-    first, second = mean_of(before), mean_of(after)
-    scale = abs(first.value) or 1.0
-    change = (second.value - first.value) / scale
-    noise = noise_of(before, after)
-    noise = None if noise is None else noise / scale
+    try:
+        first, second = mean_of(before), mean_of(after)
+        scale = abs(first.value) or 1.0
+        change = (second.value - first.value) / scale
+        noise = noise_of(before, after)
+        noise = None if noise is None else noise / scale
+    except OverflowError:
+        change, noise = math.inf, None
+    if not math.isfinite(change) or (noise is not None and not math.isfinite(noise)):
+        low, high = min(*before, *after), max(*before, *after)
+        what = f"its numbers, from {low:g} to {high:g}, are beyond what can be computed"
+        raise BeyondNumbersError(f"{level.configuration} {level.point}: {metric} cannot be compared: {what}")
     worse = change if lower_is_better(metric) else -change
     return Change(
         level, new.told_load, metric, first, second, change, worse, noise, tolerance,
@@ -154,6 +171,16 @@ def _fewer(before: Mapping[Level, Samples], after: Mapping[Level, Samples]) -> I
             told = "; ".join(dict.fromkeys(new.refused))
             total = new.valid + len(new.refused)
             yield f"{level.configuration} {level.point}: {new.valid} of {total} repeats are valid ({told})"
+
+
+def _without_number(side: str, levels: Mapping[Level, Samples], metrics: Sequence[str]) -> Iterator[str]:
+    """Fewer numbers than repeats: one was NaN, or is missing."""
+    for level, samples in levels.items():
+        counted = {metric: len(samples.values.get(metric, ())) for metric in metrics}
+        for metric, count in counted.items():
+            if 0 < count < samples.valid:
+                told = f"{count} of {samples.valid} valid repeats of {side} have a number"
+                yield f"{level.configuration} {level.point}: {metric}: {told}"
 
 
 def _busy(side: str, levels: Mapping[Level, Samples]) -> Iterator[str]:
