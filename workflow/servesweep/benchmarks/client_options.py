@@ -73,7 +73,10 @@ class ClientOptions(GateOptions):
         default=None, ge=1, le=1024, description="Client processes; default: chosen from the load."
     )
     goodput: dict[Latency, Annotated[float, AfterValidator(_milliseconds)]] = Field(
-        default_factory=dict, description="Limits in ms that a request must keep to count as goodput."
+        default_factory=dict,
+        description="Limits in ms that a request must keep, all of them, to count as goodput: ttft, tpot, itl"
+        " (the mean gap between its pieces), e2el. One without a TPOT (one token) or without a gap (one"
+        " piece) keeps that limit.",
     )
     min_output_fraction: float | None = Field(
         default=None, gt=0, le=1, description="Smallest output/asked ratio with which a point counts."

@@ -135,7 +135,8 @@ class LoadSpec(BaseModel):
     goodput: dict[Latency, float] = Field(
         default_factory=dict,
         description="Limits in ms that a request must keep, all of them, to count as goodput; for example "
-        "{ttft: 500, tpot: 20}. itl is the request's mean inter-token latency.",
+        "{ttft: 500, tpot: 20}. itl is the mean gap between the request's pieces; one without a TPOT (one "
+        "token) or without a gap (one piece) keeps that limit.",
     )
 
     @field_validator("url")
