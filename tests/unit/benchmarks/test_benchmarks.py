@@ -168,7 +168,10 @@ WRONG: list[tuple[str, str, str]] = [
     ("sa-bench", "dataset_name: random, dataset_path: 8",
      'dataset_path: expected text, got the number 8: write it in quotes, "8"'),
     ("sa-bench", "salt_prompts: 1", "salt_prompts: expected true or false, got 1"),
-    ("sa-bench", "slo: {ttft_p98_ms: 500}", "slo: 'ttft_p98_ms' is no objective: they are like ttft_p99_ms"
+    ("sa-bench", "slo: {p99_ttft_ms: 60}",
+     "slo.p99_ttft_ms: 'p99_ttft_ms' is no objective; did you mean ttft_p99_ms?"),
+    ("sa-bench", "slo: {ttft_p98_ms: 500}",
+     "slo.ttft_p98_ms: 'ttft_p98_ms' is no objective: they are like ttft_p99_ms"
      " (ttft, tpot, itl, e2el; mean, median, p50, p90, p95, p99) or output_tok_s_per_user,"
      " output_throughput_tok_s, request_throughput_per_s"),
     ("sa-bench", "slo: {ttft_p99_ms: 0}", "slo.ttft_p99_ms: expected a number above 0, got 0.0"),

@@ -64,10 +64,28 @@ def test_points_of_a_client_that_was_too_busy_are_counted_here_and_on_the_page(t
     tree.plan("a", {"c1": 1, "c16": 16})
     tree.result("a", "c1", METRICS, client={"saturated": True})
     tree.result("a", "c16", METRICS, client={"saturated": False})
-    told = "too busy for the times to be trusted in 1 of them (client_saturated): measure on a quiet machine"
+    told = "too busy for the times to be trusted in 1 of them (client_saturated): a c1; use a quiet machine"
     assert told in summary_table(tree.root)
     sweep = load_sweep(tree.root)
     assert "client saturated in 1 of 2 points" in glance(sweep, []).facts
+
+
+def test_of_many_points_of_a_busy_client_four_are_named(tree):
+    tree.plan("a", {f"c{n}": n for n in range(1, 7)})
+    for n in range(1, 7):
+        tree.result("a", f"c{n}", METRICS, client={"saturated": True})
+    told = " ".join(summary_table(tree.root).split())
+    assert "in 6 of them (client_saturated): a c1, a c2, a c3, a c4 and 2 more; use a quiet machine" in told
+
+
+def test_points_that_missed_their_objectives_are_counted(tree):
+    tree.plan("a", {"c1": 1, "c2": 2, "c4": 4, "c8": 8})
+    tree.result("a", "c1", METRICS, slo={"met": True})
+    assert "0 of 1 valid points with objectives missed one (slo_missed)\n" in summary_table(tree.root)
+    tree.result("a", "c2", METRICS, slo={"met": False, "missed": ["ttft_p99_ms is 30, at most 20 was asked"]})
+    tree.result("a", "c4", METRICS)
+    tree.result("a", "c8", METRICS, slo={"met": False}, valid=False)
+    assert "1 of 2 valid points with objectives missed one (slo_missed): a c2\n" in summary_table(tree.root)
 
 
 def test_fits_120_columns_however_long_the_names_and_reasons_are(tree):
@@ -75,7 +93,8 @@ def test_fits_120_columns_however_long_the_names_and_reasons_are(tree):
     point = "c64"
     for name in names:
         tree.plan(name, {point: 64, "c128": 128})
-        tree.result(name, point, METRICS | {"output_throughput_tok_s": 1234567.0})
+        busy = {"client": {"saturated": True}, "slo": {"met": False}}
+        tree.result(name, point, METRICS | {"output_throughput_tok_s": 1234567.0}, **busy)
         tree.invalid(name, "c128", "reason " * 60)
     lines = summary_table(tree.root).splitlines()
     assert max(map(len, lines)) <= 120

@@ -11,6 +11,7 @@ from servesweep.benchmarks.shared_options import SharedOptions
 from servesweep.loadgen.spec import RESERVED_BODY_KEYS, Latency, unknown_objective
 from servesweep.recipe.limits import A_WEEK, LARGEST_SEED
 from servesweep.recipe.problems import listed, shown
+from servesweep.recipe.section import fault
 from servesweep.recipe.texts import Line
 
 
@@ -46,7 +47,7 @@ class GateOptions(SharedOptions):
     def _known_objectives(cls, slo: dict[str, float]) -> dict[str, float]:
         for name in slo:
             if problem := unknown_objective(name):
-                raise ValueError(problem)
+                raise fault(problem, name)
         return slo
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -52,7 +54,19 @@ def unknown_objective(name: str) -> str:
     """Why a name is no objective; empty when it is one."""
     if name in OBJECTIVES:
         return ""
+    if meant := _meant(name):
+        return f"{name!r} is no objective; did you mean {meant}?"
     return (
         f"{name!r} is no objective: they are like ttft_p99_ms ({', '.join(LATENCIES)}; {', '.join(FIGURES)})"
         f" or {', '.join(AT_LEAST)}"
     )
+
+
+def _meant(name: str) -> str | None:
+    """The objective of the same words in another order, as metrics have it, or of nearly the same letters."""
+    words = {*name.lower().split("_"), "ms"}
+    same = next((known for known in AT_MOST if set(known.split("_")) == words), None)
+    # Another percentile is another objective, however near it is.
+    figure = re.findall(r"\d+", name)
+    rest = [known for known in OBJECTIVES if re.findall(r"\d+", known) == figure]
+    return same or next(iter(get_close_matches(name, rest, n=1, cutoff=0.8)), None)

@@ -43,7 +43,9 @@ def glance(sweep: Sweep, records: Sequence[Record], prices: Prices | None = None
         _listed(_distinct([plan.frontend for plan in plans])),
         _listed(_distinct(lengths)),
         _measured(sweep),
-        f"client saturated in {sweep.saturated} of {len(sweep.points)} points" if sweep.saturated else "",
+        f"client saturated in {len(sweep.saturated)} of {len(sweep.points)} points"
+        if sweep.saturated
+        else "",
     )
     finished = sum(c.run is not None for c in sweep.configurations)
     tiles = (

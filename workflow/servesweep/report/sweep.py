@@ -97,10 +97,22 @@ class Sweep:
         return {status: counted[status] for status in STATUSES}
 
     @property
-    def saturated(self) -> int:
+    def saturated(self) -> list[Point]:
         """Valid points whose client was too busy for its times to be trusted."""
-        results = [point.result for point in self.points if point.status == "valid" and point.result]
-        return sum(result.client.saturated is True for result in results)
+        return [point for point, result in self._valid() if result.client.saturated is True]
+
+    @property
+    def judged(self) -> list[Point]:
+        """Valid points whose recipe has objectives."""
+        return [point for point, result in self._valid() if result.slo]
+
+    @property
+    def missed(self) -> list[Point]:
+        """Those of them that missed one."""
+        return [point for point, result in self._valid() if result.slo and not result.slo.met]
+
+    def _valid(self) -> list[tuple[Point, Result]]:
+        return [(point, point.result) for point in self.points if point.status == "valid" and point.result]
 
     @property
     def gpu_hours(self) -> float | None:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from servesweep.report.files import Failure
 from servesweep.report.measures import TERMINAL, fixed
-from servesweep.report.sweep import Sweep, load_sweep
+from servesweep.report.sweep import Point, Sweep, load_sweep
 
 WIDTH = 120
 LONGEST_LINE = 160
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 MOST_REASONS = 20
 SHORTEST_NAME = 10
+MOST_POINTS = 4
 TOO_BUSY = "the client was too busy for the times to be trusted in"
 
 
@@ -24,7 +25,7 @@ def summary_table(results: Path, only: Sequence[str] | None = None) -> str:
     for valid points alone.
     """
     sweep = load_sweep(results, only)
-    lines = [*_table(sweep), "", _counts(sweep), *_reasons(sweep)]
+    lines = [*_table(sweep), "", *_counts(sweep), *_reasons(sweep)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -59,13 +60,23 @@ def shortened(text: str, width: int) -> str:
     return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
 
 
-def _counts(sweep: Sweep) -> str:
+def _counts(sweep: Sweep) -> list[str]:
     states = ", ".join(f"{number} {status}" for status, number in sweep.count().items() if number)
     configurations = len(sweep.configurations)
-    counted = f"{configurations} configuration{'s' * (configurations != 1)}; points: {states or 'none'}"
-    if sweep.saturated:
-        counted += f"\n{TOO_BUSY} {sweep.saturated} of them (client_saturated): measure on a quiet machine"
-    return counted
+    told = [f"{configurations} configuration{'s' * (configurations != 1)}; points: {states or 'none'}"]
+    if judged := sweep.judged:
+        missed = f"{len(sweep.missed)} of {len(judged)} valid points with objectives missed one (slo_missed)"
+        told.append(f"{missed}: {_named(sweep.missed)}" if sweep.missed else missed)
+    if busy := sweep.saturated:
+        told.append(f"{TOO_BUSY} {len(busy)} of them (client_saturated): {_named(busy)}; use a quiet machine")
+    return [line for one in told for line in _wrapped(one)]
+
+
+def _named(points: Sequence[Point]) -> str:
+    """The first few points by name, and how many more there are."""
+    names = [f"{point.configuration} {point.id}" for point in points]
+    more = f" and {len(names) - MOST_POINTS} more" if len(names) > MOST_POINTS else ""
+    return ", ".join(names[:MOST_POINTS]) + more
 
 
 def _reasons(sweep: Sweep) -> list[str]:
