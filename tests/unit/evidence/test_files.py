@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -52,6 +53,24 @@ def test_the_old_file_survives_a_disk_that_refuses(tmp_path: Path, monkeypatch: 
     assert abs(int(told.rpartition("(")[2].split()[0]) - free) < 2**30
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["run.json"]  # noqa: PTH208 - hidden files too
+
+
+def test_the_disk_that_is_full_is_that_of_a_link_s_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other-disk").mkdir()
+    link = tmp_path / "table.csv"
+    link.symlink_to("other-disk/table.csv")
+    asked: list[Path] = []
+
+    def usage(folder: Path) -> SimpleNamespace:
+        asked.append(folder)
+        return SimpleNamespace(free=7)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    told = sentence(OSError(28, "No space left on device", str(link)))
+    assert told == f"{link}: No space left on device (7 bytes free)"
+    assert asked == [tmp_path / "other-disk"]
 
 
 def test_no_part_is_left_where_the_writer_is_interrupted(

@@ -190,6 +190,8 @@ MISSING = "required key is missing"
         ("variant", ..., MISSING),
         ("recipe", None, "expected text, got nothing (null)"),
         ("generated_at", ..., MISSING),
+        ("slurm", "job 7", "expected a mapping, got 'job 7'"),
+        ("results", ["c1"], "expected a mapping, got a list"),
     ],
 )
 def test_one_made_by_hand_is_told_its_keys(key: str, value: object, sentence: str) -> None:

@@ -41,7 +41,7 @@ def _is_id(name: str) -> str:
 
 
 class _Lock(BaseModel):
-    """What is read of a `lock:` section; the rest of it is for people, and for `diff`."""
+    """What is read of a `lock:` section: what is planned, and what a repetition is held against."""
 
     model_config = ConfigDict(strict=True)
 
@@ -52,6 +52,10 @@ class _Lock(BaseModel):
     variant: str | None
     settings: list[str]
     digest: str
+    slurm: dict[str, Any] | None = None
+    resolved: dict[str, Any] | None = None
+    fingerprints: dict[str, dict[str, Any]] | None = None
+    results: dict[str, dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True)
