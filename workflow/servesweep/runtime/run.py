@@ -30,6 +30,7 @@ from servesweep.runtime.allocation import (
     what_ends,
 )
 from servesweep.runtime.blot import Blot
+from servesweep.runtime.blotted_files import blot_files
 from servesweep.runtime.cpu_signals import record_resources
 from servesweep.runtime.failure import Failure
 from servesweep.runtime.fence import until_replaced
@@ -217,8 +218,10 @@ class _Run:
         return plan
 
     def _blot_files(self) -> None:
-        with contextlib.suppress(OSError):
-            self.blot.files(self.files.root)
+        for path in blot_files(self.blot, self.files):
+            self.say(
+                f"{path}: a secret may stand in it, which could not be taken out: let nobody else read it"
+            )
 
     def _lock(self) -> None:
         """What is known so far, in case that nobody is there any more to write it in the end."""

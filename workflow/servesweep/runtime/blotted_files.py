@@ -1,0 +1,139 @@
+"""The files of a configuration without what must not be read in them: processes print what they get."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from servesweep.evidence.files import RunFiles
+from servesweep.evidence.lockfile import LOCKFILE
+from servesweep.runtime.blot import Blot
+from servesweep.runtime.blotted_tables import NoTableError, blotted_table
+
+CHUNK = 1 << 20
+# These are logs, also where a process has put a zero byte into them.
+LOG_ENDINGS = frozenset({".log", ".out", ".err", ".txt"})
+JSON_ENDINGS = frozenset({".json", ".jsonl"})
+JSON_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+# A letter of a value may be written as a number there.
+ESCAPED = b"\\u00"
+
+
+def blot_files(blot: Blot, files: RunFiles) -> list[Path]:
+    """Blot out the values in all that a run has written; returns what holds one still, being no text.
+
+    Logs are for people: there nothing is kept that might be a secret.
+    """
+    left: list[Path] = []
+    distinct = blot.distinct()
+    for path in _written(files) if blot.values else ():
+        inside = path.relative_to(files.root)
+        log = inside.parts[0].startswith("logs") or path.suffix in LOG_ENDINGS
+        try:
+            if not _blotted(path, blot if log else distinct):
+                left.append(path)
+        except OSError:
+            left.append(path)
+    return left
+
+
+def _written(files: RunFiles) -> Iterator[Path]:
+    """Every file of a run but the plan's, which have no secret, and the lockfile, which is made of them."""
+    planned = {files.plan, files.recipe, files.sources, files.root / LOCKFILE}
+    for folder, _, names in os.walk(files.root):
+        for path in map(Path(folder).joinpath, sorted(names)):
+            if path not in planned and path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _blotted(path: Path, blot: Blot) -> bool:
+    """Blot a file out in the way that its kind needs; False where there is none."""
+    if not blot.values:
+        return True
+    if path.suffix == ".parquet":
+        return _table(path, blot)
+    if not _found_in(path, blot):
+        return True
+    content = path.read_bytes()
+    if path.suffix in LOG_ENDINGS:
+        # In the same file: a log that somebody follows stays the one that is followed.
+        _keep_time(path, lambda: path.write_bytes(blot.in_bytes(content)))
+        return True
+    if b"\0" in content:
+        return False
+    new = _json_blotted(content, blot) if path.suffix in JSON_ENDINGS else blot.in_bytes(content)
+    if new != content:
+        _replace(path, new)
+    return True
+
+
+def _table(path: Path, blot: Blot) -> bool:
+    try:
+        new = blotted_table(path, blot)
+    except NoTableError:
+        # Half a table, of a process that was killed, may hold anything.
+        return not _found_in(path, blot)
+    if new is not None:
+        _replace(path, new)
+    return True
+
+
+def _found_in(path: Path, blot: Blot) -> bool:
+    wanted = [*blot.searched, ESCAPED] if path.suffix in JSON_ENDINGS else blot.searched
+    overlap = max(map(len, wanted)) - 1
+    rest = b""
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            rest += chunk
+            if any(value in rest for value in wanted):
+                return True
+            rest = rest[-overlap:]
+    return False
+
+
+def _json_blotted(content: bytes, blot: Blot) -> bytes:
+    """JSON stays JSON, and its numbers as they are written: only what its strings say is changed."""
+    text = content.decode("utf-8", "surrogateescape")
+    new = JSON_STRING.sub(lambda match: _string(match[0], blot), text).encode("utf-8", "surrogateescape")
+    # A file that was cut off, or is no JSON by any other mistake, is a text like any other.
+    return new if _is_json(text) else blot.in_bytes(new)
+
+
+def _string(written: str, blot: Blot) -> str:
+    try:
+        text = str(json.loads(written))
+    except ValueError:
+        return written
+    new = blot(text)
+    return written if new == text else json.dumps(new)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        lines = text.splitlines()
+        return len(lines) > 1 and all(map(_is_json, filter(None, map(str.strip, lines))))
+    return True
+
+
+def _replace(path: Path, content: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(temporary).chmod(path.stat().st_mode & 0o777)
+        _keep_time(path, lambda: Path(temporary).replace(path))
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _keep_time(path: Path, write: Callable[[], object]) -> None:
+    """No file is newer, to Snakemake, for having lost a word."""
+    status = path.stat()
+    write()
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
