@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from array import array
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -69,6 +71,47 @@ def test_an_ordinary_word_is_hidden_in_logs_and_nowhere_else(tmp_path: Path) -> 
     blotted(tmp_path, SECRET, "simulator")
     assert log.read_text() == HIDDEN
     assert result.read_text() == f'{{"model": "simulator", "errors": "{HIDDEN}"}}'
+
+
+def decoded(data: Any) -> list[str]:
+    """Every text within data of JSON."""
+    if isinstance(data, dict):
+        return [text for pair in data.items() for item in pair for text in decoded(item)]
+    if isinstance(data, list):
+        return [text for item in data for text in decoded(item)]
+    return [data] if isinstance(data, str) else []
+
+
+@pytest.mark.parametrize("secret", ["p\"a\\s'word é", "line-0001-abc\nline-0002-abc\n", SECRET])
+def test_what_the_strings_of_json_say_has_no_secret(tmp_path: Path, secret: str) -> None:
+    """A server's answer is JSON itself, and is told within that of a point."""
+    body = json.dumps({"env": {"KEY": secret}})
+    record = {
+        "errors": {"HTTP 401": body, "as it is": f"bad {secret}", secret: 1},
+        "deeper": json.dumps([body]),
+    }
+    path = write(tmp_path / "points/c1/invalid.json", json.dumps(record, indent=2) + "\n")
+    assert blotted(tmp_path, secret) == []
+    pieces = [secret, *secret.split(), json.dumps(secret)[1:-1]]
+    told = decoded(json.loads(path.read_text()))
+    assert [text for text in told for piece in pieces if piece in text] == []
+    assert f'{{"env": {{"KEY": "{HIDDEN}"}}}}' in told
+
+
+def test_json_keeps_its_form_and_its_numbers(tmp_path: Path) -> None:
+    text = f'{{ "n": [1.50, NaN, 12345678901],\n\t"key": "\\u0073{SECRET[1:]}", "é": "\\u00e9" }}\n'
+    result = write(tmp_path / "points/c1/result.json", text)
+    lines = write(tmp_path / "points/c1/lines.jsonl", text.replace("\n\t", "") * 2)
+    blotted(tmp_path, SECRET, "12345678901")
+    expected = text.replace(f"\\u0073{SECRET[1:]}", HIDDEN)
+    assert result.read_text() == expected
+    assert lines.read_text() == expected.replace("\n\t", "") * 2
+
+
+def test_half_a_file_of_json_is_a_text(tmp_path: Path) -> None:
+    path = write(tmp_path / "points/c1/result.json", f'{{"a": "b", "c": "bad {SECRET}')
+    blotted(tmp_path)
+    assert path.read_text() == f'{{"a": "b", "c": "bad {HIDDEN}'
 
 
 @pytest.mark.parametrize("name", ["requests.parquet", "invalid.requests.parquet"])

@@ -35,6 +35,8 @@ NUMBER = re.compile(r"[-+]?[0-9][0-9_.]*(?:e[-+]?[0-9]+)?", re.IGNORECASE)
 SHORT_NUMBER = 6
 LONGEST_COUNT = 12
 LONG_ENOUGH = 8
+# No ordinary word is as long as this.
+NO_WORD = 24
 
 
 # The same few names stand in all recipes.
@@ -48,7 +50,7 @@ def is_secret_name(name: str) -> bool:
 
 def is_distinct(value: str) -> bool:
     """Whether a value cannot be an ordinary word: an `api-key: simulator` must not hide the engine's name."""
-    return len(value) >= LONG_ENOUGH and not value.isalpha()
+    return len(value) >= LONG_ENOUGH and not (value.isalpha() and len(value) < NO_WORD)
 
 
 def may_hold_secrets(text: str) -> bool:

@@ -19,8 +19,6 @@ CHUNK = 1 << 20
 LOG_ENDINGS = frozenset({".log", ".out", ".err", ".txt"})
 JSON_ENDINGS = frozenset({".json", ".jsonl"})
 JSON_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-# A letter of a value may be written as a number there.
-ESCAPED = b"\\u00"
 
 
 def blot_files(blot: Blot, files: RunFiles) -> list[Path]:
@@ -56,18 +54,19 @@ def _blotted(path: Path, blot: Blot) -> bool:
         return True
     if path.suffix == ".parquet":
         return _table(path, blot)
-    if not _found_in(path, blot):
+    if not _hinted(path, blot):
         return True
     content = path.read_bytes()
+    new = _json_blotted(content, blot) if path.suffix in JSON_ENDINGS else blot.in_bytes(content)
+    if new == content:
+        return True
     if path.suffix in LOG_ENDINGS:
         # In the same file: a log that somebody follows stays the one that is followed.
-        _keep_time(path, lambda: path.write_bytes(blot.in_bytes(content)))
+        _keep_time(path, lambda: path.write_bytes(new))
         return True
     if b"\0" in content:
         return False
-    new = _json_blotted(content, blot) if path.suffix in JSON_ENDINGS else blot.in_bytes(content)
-    if new != content:
-        _replace(path, new)
+    _replace(path, new)
     return True
 
 
@@ -76,14 +75,15 @@ def _table(path: Path, blot: Blot) -> bool:
         new = blotted_table(path, blot)
     except NoTableError:
         # Half a table, of a process that was killed, may hold anything.
-        return not _found_in(path, blot)
+        return not _hinted(path, blot)
     if new is not None:
         _replace(path, new)
     return True
 
 
-def _found_in(path: Path, blot: Blot) -> bool:
-    wanted = [*blot.searched, ESCAPED] if path.suffix in JSON_ENDINGS else blot.searched
+def _hinted(path: Path, blot: Blot) -> bool:
+    # Any letter of a value may be written as a number in JSON.
+    wanted = [*blot.hints, b"\\"] if path.suffix in JSON_ENDINGS else blot.hints
     overlap = max(map(len, wanted)) - 1
     rest = b""
     with path.open("rb") as file:
@@ -115,6 +115,8 @@ def _string(written: str, blot: Blot) -> str:
 def _is_json(text: str) -> bool:
     try:
         json.loads(text)
+    except RecursionError:
+        return False
     except ValueError:
         lines = text.splitlines()
         return len(lines) > 1 and all(map(_is_json, filter(None, map(str.strip, lines))))
