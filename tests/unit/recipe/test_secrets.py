@@ -200,6 +200,57 @@ def test_a_file_s_text_stays_as_it_is_but_for_its_secrets() -> None:
     assert hidden_text(HIDDEN) == HIDDEN
 
 
+@pytest.mark.parametrize("style", ["|", "|-", "|+", ">", ">-", ">+", "|2", "&key |", "!!str |  # of ours"])
+@pytest.mark.parametrize(
+    "after", ["  OTHER: x\n", "  # a comment\n  OTHER: x\n", "\n\n# a comment\nnext: y\n", ""]
+)
+def test_a_secret_of_several_lines_leaves_the_file_valid(style: str, after: str) -> None:
+    text = f"environment:\n  SSH_KEY: {style}\n    BEGIN zqaaaa1111\n\n    zqbbbb2222\n{after}"
+    found = hidden_text(text)
+    assert parse(found, "x").data == hidden(parse(text, "x").data)
+    assert "zq" not in found
+    assert found.endswith(f"\n{after}")
+    assert hidden_text(found) == found
+
+
+def test_the_lines_around_a_secret_of_several_lines_stay() -> None:
+    text = "env:\n  A_KEY: |  # of the group\n    zqaaaa1111\n    zqbbbb2222\n\n  # more\n  OTHER: x\n"
+    assert hidden_text(text) == 'env:\n  A_KEY: "${A_KEY}"  # of the group\n\n  # more\n  OTHER: x\n'
+    plain = "env:\n  A_KEY: &a !!str |-\n    zqaaaa1111\n    zqbbbb2222\nb: *a\n"
+    assert hidden_text(plain) == 'env:\n  A_KEY: &a !!str "${A_KEY}"\nb: *a\n'
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("#  A_KEY: |\n#    zqaaaa1111\n#\n#    zqbbbb2222\n#  OTHER: x", "#  A_KEY: ${A_KEY}\n#  OTHER: x"),
+        ("  # - A_KEY: >- # ours\n  #     zqaaaa1111\n  # more", "  # - A_KEY: ${A_KEY}  # ours\n  # more"),
+        ("#A_KEY: |+\n#  zqaaaa1111", "#A_KEY: ${A_KEY}"),
+        ("# HF_TOKEN zqaaaa1111", "# HF_TOKEN ${HF_TOKEN}"),
+        ("# the token zqaaaa1111, of last year", "# the token ${TOKEN}, of last year"),
+        ("#   HF_TOKEN   'zqaaaa1111'", "#   HF_TOKEN   '${HF_TOKEN}'"),
+    ],
+)
+def test_secrets_of_comments(comment: str, expected: str) -> None:
+    assert hidden_text(f"{comment}\na: 1\n") == f"{expected}\na: 1\n"
+    assert hidden_text(f"a: 1\n{comment}") == f"a: 1\n{expected}"
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# text: |\n#   as it is 0123456789abc",
+        "# the token throughput; a key measurement",
+        "# see the key at https://h/doc1234567",
+        "# token /a/b1234567",
+        "# a key of gb200",
+    ],
+)
+def test_prose_of_comments_stays(comment: str) -> None:
+    text = f"A_KEY: ${{A_KEY}}\n{comment}\n"
+    assert hidden_text(text) == text
+
+
 def test_text_and_data_are_hidden_alike() -> None:
     assert parse(HIDDEN, "x").data == hidden(parse(RECIPE, "x").data)
 

@@ -10,11 +10,29 @@ import yaml
 
 from servesweep.recipe.composing import STR, TAG, compose
 from servesweep.recipe.problems import KeyPath
-from servesweep.recipe.secret_names import is_distinct, may_hold_secrets
+from servesweep.recipe.secret_names import (
+    LIKE_A_SECRET,
+    is_distinct,
+    is_secret_name,
+    is_secret_value,
+    may_hold_secrets,
+    variable_of,
+)
 from servesweep.recipe.secrets import Secret, changed, secrets_in
 
 COMMENT = re.compile(r"(?:^|\s)#.*$", re.MULTILINE)
+# `# HF_TOKEN hf_0123`, which is a name with its value in a comment alone.
+NAME_AND_VALUE = re.compile(rf"""(?P<name>[\w.-]+)(?P<between>[ \t]+["']?)(?P<value>{LIKE_A_SECRET})""")
+# A block scalar that has been commented out: its lines stand further in than its key.
+COMMENTED_BLOCK = re.compile(
+    r"""^(?P<before>[ \t]*#(?P<indent>[ \t]*)(?:-[ \t]+)?["']?(?P<name>[\w.-]+)["']?:[ \t]+)"""
+    r"""[|>][-+0-9]*[ \t]*(?P<comment>#.*)?"""
+    r"""(?:(?:\n[ \t]*#[ \t]*)*\n[ \t]*#(?P=indent)[ \t]+\S.*)+""",
+    re.MULTILINE,
+)
 PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
+# What stands behind a block scalar's `|`, and the ends of lines behind it, which are a part of it to YAML.
+BLOCK = re.compile(r"[|>][-+0-9]*(?P<comment>[ \t]+#[^\n]*)?\s*?\n.*?(?P<end>\s*)", re.DOTALL)
 
 
 def hidden_text(text: str) -> str:
@@ -35,7 +53,7 @@ def hidden_text(text: str) -> str:
         start, end = scalar.start_mark.index, scalar.end_mark.index
         own = [secret for secret in literals if secret.path == path]
         text = text[:start] + _scalar(text[start:end], scalar, own) + text[end:]
-    text = COMMENT.sub(lambda match: str(changed(match[0], _marker)), text)
+    text = COMMENT.sub(_comment, COMMENTED_BLOCK.sub(_commented_block, text))
     # An anchored value may be repeated under another name.
     for secret in sorted(literals, key=lambda one: -len(one.value)):
         if is_distinct(secret.value):
@@ -47,6 +65,26 @@ def _marker(secret: Secret) -> str:
     return secret.value if secret.reference else secret.marker
 
 
+def _comment(match: re.Match[str]) -> str:
+    return NAME_AND_VALUE.sub(_value_behind_name, str(changed(match[0], _marker)))
+
+
+def _value_behind_name(match: re.Match[str]) -> str:
+    secret = is_secret_name(match["name"]) and is_secret_value(match["name"], match["value"])
+    return f"{match['name']}{match['between']}{_variable(match['name'])}" if secret else match[0]
+
+
+def _commented_block(match: re.Match[str]) -> str:
+    if not is_secret_name(match["name"]):
+        return match[0]
+    comment = f"  {match['comment']}" if match["comment"] else ""
+    return f"{match['before']}{_variable(match['name'])}{comment}"
+
+
+def _variable(name: str) -> str:
+    return Secret((), variable_of(name), "").marker
+
+
 def _scalar(raw: str, node: yaml.ScalarNode, secrets: list[Secret]) -> str:
     """A scalar as it is written, without its secrets."""
     if all(secret.value in raw for secret in secrets) and secrets[0].value != node.value:
@@ -56,7 +94,10 @@ def _scalar(raw: str, node: yaml.ScalarNode, secrets: list[Secret]) -> str:
     # Quotes: a brace would begin a mapping.
     new = secrets[0].marker if secrets[0].value == node.value else str(changed(node.value, _marker))
     found = PROPERTIES.match(raw)
-    return (found[0] if found else "") + json.dumps(new, ensure_ascii=False)
+    before = found[0] if found else ""
+    block = BLOCK.fullmatch(raw, len(before)) if node.style in ("|", ">") else None
+    after = (block["comment"] or "") + block["end"] if block else ""
+    return before + json.dumps(new, ensure_ascii=False) + after
 
 
 def _data(node: yaml.Node, path: KeyPath, nodes: dict[KeyPath, yaml.ScalarNode]) -> Any:

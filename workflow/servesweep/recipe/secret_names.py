@@ -15,8 +15,10 @@ REDACTED = "***REDACTED***"
 WORDS = ("token", "key", "secret", "passw", "credential", "auth")
 WORD = re.compile("|".join(WORDS), re.IGNORECASE)
 NAME = re.compile(r"[\w.-]+")
+# Letters and digits in one long word; a path or an address is none.
+LIKE_A_SECRET = r"(?=\S*[0-9])(?=\S*[A-Za-z])(?!\S*://)\w[\w+/=.~-]{7,}"
 # In a comment, of YAML or of a shell within it, prose may speak of tokens: a flag, or a name with a value.
-NAME_IN_COMMENT = re.compile(r"""-[\w.-]+|[\w.-]+(?=["']?\s*[=:])""")
+NAME_IN_COMMENT = re.compile(rf"""-[\w.-]+|[\w.-]+(?=["']?\s*[=:]|[ \t]+["']?{LIKE_A_SECRET})""")
 INNOCENT = re.compile(
     r"tokens|tokeni[sz]\w*|keywords?|keyboards?|author(?!i[sz])\w*"
     # Of Slurm's accounts and of InfiniBand; of what is sorted, cut and kept; of quantization.
