@@ -11,6 +11,7 @@ from servesweep.recipe.hidden_text import hidden_text
 from servesweep.recipe.secret_names import is_secret_name, may_hold_secrets, variables_in
 from servesweep.recipe.secrets import hidden, is_secret_setting, revealed, secrets_in
 from servesweep.recipe.source import load, parse
+from servesweep.recipe.written import as_written
 
 DATA: dict[str, Any] = {
     "environment": {"HF_TOKEN": "hf_abcdef", "TOKENIZERS_PARALLELISM": "false", "MINE": "${HF_TOKEN}"},
@@ -218,6 +219,22 @@ def test_the_lines_around_a_secret_of_several_lines_stay() -> None:
     assert hidden_text(text) == 'env:\n  A_KEY: "${A_KEY}"  # of the group\n\n  # more\n  OTHER: x\n'
     plain = "env:\n  A_KEY: &a !!str |-\n    zqaaaa1111\n    zqbbbb2222\nb: *a\n"
     assert hidden_text(plain) == 'env:\n  A_KEY: &a !!str "${A_KEY}"\nb: *a\n'
+
+
+@pytest.mark.parametrize(
+    "number", ["-987654321", "123456.78", "+12345678901", "007123456", "0o1234567", "0x1f2e3d4c5b", "1e9999"]
+)
+def test_a_number_is_hidden_in_text_and_data_as_it_is_written(number: str) -> None:
+    assert hidden_text(f"A_SECRET: {number}\nseed: 12\n") == 'A_SECRET: "${A_SECRET}"\nseed: 12\n'
+    (secret,) = secrets_in({"A_SECRET": as_written(-5, number)})
+    assert secret.value == number
+
+
+def test_small_numbers_under_a_secret_s_name_are_settings() -> None:
+    text = "auth_period: 0.5\nA_KEY: -1\nX_TOKEN: 1.5e3\nUSE_AUTH: true\nB_KEY: null\n"
+    assert hidden_text(text) == text
+    data = {"auth_period": 0.5, "A_KEY": -1, "X_TOKEN": 1.5e3, "USE_AUTH": True, "B_KEY": None}
+    assert hidden(data) is data
 
 
 @pytest.mark.parametrize(

@@ -278,6 +278,16 @@ def test_numbers_of_another_base_are_refused_because_0x4_may_be_meant_as_text(
 
 @pytest.mark.parametrize(
     ("written", "told"),
+    [("0x1f2e3d4c", "YAML reads this secret as a number (hexadecimal): write it in quotes"),
+     ("!!int 1f2e3d4c", "this secret cannot be read as int")],
+)  # fmt: skip
+def test_a_number_that_is_a_secret_is_refused_without_its_value(written: str, told: str) -> None:
+    assert complaint(f"HF_TOKEN: {written}\n") == f"r.yaml:1: HF_TOKEN: {told}"
+    assert complaint(f"A_KEY: [{written}]\n") == f"r.yaml:1: A_KEY[0]: {told}"
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
     [
         ("{concurrencies: 4,16,64}",
          "concurrencies: inside { } a comma ends the value, so 4, 16, 64 is no list:"

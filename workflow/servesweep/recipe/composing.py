@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from servesweep.recipe.problems import KeyPath
+from servesweep.recipe.secret_names import is_secret_name
 from servesweep.recipe.written import as_written
 
 # Aliases may repeat nodes; past these limits a file is an attack or an accident, not a recipe.
@@ -175,14 +176,14 @@ class _Builder:
                 raise ValueError
             built = build(node.value)
         except ValueError:  # also Python's limit on the digits of an integer
-            self.fault(node, path, f"{node.value[:40]!r} cannot be read as {node.tag.removeprefix(TAG)}")
+            shown = "this secret" if _secret(path) else repr(node.value[:40])
+            self.fault(node, path, f"{shown} cannot be read as {node.tag.removeprefix(TAG)}")
             return None
         if built.__class__ is int or built.__class__ is float:
             built = as_written(built, node.value)
         if node.tag == INTEGER and (base := BASES.get(node.value[:2])):
             # A person who writes 0x4 where 1x4 may stand does not mean this number.
-            text = f"YAML reads {node.value} as the {base} number {built}"
-            self.fault(node, path, f'{text}: write {built}, or "{node.value}" in quotes where text is meant')
+            self.fault(node, path, _misread(node.value, base, built, secret=_secret(path)))
         return built
 
     def sequence(self, node: yaml.SequenceNode, path: KeyPath) -> list[Any]:
@@ -280,6 +281,17 @@ class _Builder:
                 yield key, (key_node, value_node)
         for value_node in inner:
             yield from self.merged(value_node, path)
+
+
+def _misread(text: str, base: str, number: object, *, secret: bool) -> str:
+    if secret:
+        return f"YAML reads this secret as a number ({base}): write it in quotes"
+    told = f"YAML reads {text} as the {base} number {number}"
+    return f'{told}: write {number}, or "{text}" in quotes where text is meant'
+
+
+def _secret(path: KeyPath) -> bool:
+    return any(isinstance(name, str) and is_secret_name(name) for name in path)
 
 
 def _number(node: yaml.Node) -> bool:

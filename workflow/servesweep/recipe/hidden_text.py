@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from servesweep.recipe.composing import STR, TAG, compose
+from servesweep.recipe.composing import SCALARS, STR, TAG, compose
 from servesweep.recipe.problems import KeyPath
 from servesweep.recipe.secret_names import (
     LIKE_A_SECRET,
@@ -19,6 +19,7 @@ from servesweep.recipe.secret_names import (
     variable_of,
 )
 from servesweep.recipe.secrets import Secret, changed, secrets_in
+from servesweep.recipe.written import as_written
 
 COMMENT = re.compile(r"(?:^|\s)#.*$", re.MULTILINE)
 # `# HF_TOKEN hf_0123`, which is a name with its value in a comment alone.
@@ -30,6 +31,7 @@ COMMENTED_BLOCK = re.compile(
     r"""(?:(?:\n[ \t]*#[ \t]*)*\n[ \t]*#(?P=indent)[ \t]+\S.*)+""",
     re.MULTILINE,
 )
+NO_VALUES = frozenset({TAG + "null", TAG + "bool"})
 PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
 # What stands behind a block scalar's `|`, and the ends of lines behind it, which are a part of it to YAML.
 BLOCK = re.compile(r"[|>][-+0-9]*(?P<comment>[ \t]+#[^\n]*)?\s*?\n.*?(?P<end>\s*)", re.DOTALL)
@@ -110,6 +112,14 @@ def _data(node: yaml.Node, path: KeyPath, nodes: dict[KeyPath, yaml.ScalarNode])
     if not isinstance(node, yaml.ScalarNode):
         return None
     nodes[path] = node
-    if node.tag == STR:
+    return None if node.tag in NO_VALUES else _value(node)
+
+
+def _value(node: yaml.ScalarNode) -> Any:
+    """What stands there, a number as one; what cannot be read as its tag says may be a secret as well."""
+    pattern, build = SCALARS.get(node.tag, SCALARS[STR])
+    try:
+        built = build(node.value) if pattern.fullmatch(node.value) else node.value
+    except ValueError:
         return node.value
-    return int(node.value) if node.tag == TAG + "int" and node.value.isdigit() else None
+    return built if isinstance(built, str) else as_written(built, node.value)

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from servesweep.recipe.written import text_of
+
 REDACTED = "***REDACTED***"
 WORDS = ("token", "key", "secret", "passw", "credential", "auth")
 WORD = re.compile("|".join(WORDS), re.IGNORECASE)
@@ -82,9 +84,9 @@ def variable_of(name: str) -> str:
 
 def is_secret_value(name: str, value: Any) -> bool:
     """Whether the value as a whole is a secret, or refers to one."""
-    if isinstance(value, bool) or not isinstance(value, str | int):
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
         return False
-    text = str(value).strip()
+    text = (value if isinstance(value, str) else text_of(value)).strip()
     if NO_SECRET.fullmatch(text) or text == REDACTED:
         return False
     words = set(map(str.lower, WORD.findall(INNOCENT.sub("", name))))

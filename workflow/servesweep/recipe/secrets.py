@@ -20,6 +20,7 @@ from servesweep.recipe.secret_names import (
     is_secret_value,
     variable_of,
 )
+from servesweep.recipe.written import text_of
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)")
 # `--api-key x`, `--api-key=x`, `NAME=x`, `"api_key": "x"`, `Authorization: Bearer x` within a text.
@@ -155,8 +156,10 @@ def changed(data: Any, change: Change, path: KeyPath = (), name: str | None = No
         same = all(new is old for new, old in zip(words, data, strict=True))
         return data if same else type(data)(words)
     if name is not None and is_secret_value(name, data):
-        new = change(Secret(path, variable_of(name), str(data)))
-        return data if new == str(data) else new
+        # A number is passed on, and printed, as it was written.
+        text = data if isinstance(data, str) else text_of(data)
+        new = change(Secret(path, variable_of(name), text))
+        return data if new == text else new
     return _in_text(data, change, path) if isinstance(data, str) else data
 
 
