@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from servesweep.recipe.hidden_text import hidden_text
-from servesweep.recipe.secret_names import is_secret_name, may_hold_secrets, variables_in
+from servesweep.recipe.secret_names import is_secret_name, may_hold_secrets, variable_of, variables_in
 from servesweep.recipe.secrets import hidden, is_secret_setting, revealed, secrets_in
 from servesweep.recipe.source import load, parse
 from servesweep.recipe.written import as_written
@@ -24,7 +24,9 @@ DATA: dict[str, Any] = {
 @pytest.mark.parametrize(
     "name",
     ["HF_TOKEN", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "MY_CREDENTIALS", "BASIC_AUTH",
-     "--api-key", "apiKey", "Authorization", "auth_token", "NGC_CLI_API_KEY", "hf_token", "HELPER_TOKEN"],
+     "--api-key", "apiKey", "Authorization", "auth_token", "NGC_CLI_API_KEY", "hf_token", "HELPER_TOKEN",
+     "TOKENSECRET", "KEYWORDSECRET", "TOKENIZER_SECRET", "TOKENIZERSECRET", "AUTHOR_SECRET", "authorization",
+     "TOKENS_PASSWORD", "PER_TOKEN_KEY"],
 )  # fmt: skip
 def test_names_of_secrets(name: str) -> None:
     assert is_secret_name(name)
@@ -34,11 +36,35 @@ def test_names_of_secrets(name: str) -> None:
     "name",
     ["max-num-batched-tokens", "skip-tokenizer-init", "TOKENIZERS_PARALLELISM", "custom_tokenizer",
      "token_env", "ssl-keyfile", "SSH_KEY_PATH", "author", "tokenizer-mode", "keyword",
-     "wckey", "UCX_IB_PKEY", "sort-key", "SCHED_KEY", "partition_key",
+     "wckey", "UCX_IB_PKEY", "max-total-tokens", "num_tokens", "authors", "authority", "detokenize",
      "SGLANG_PER_TOKEN_GROUP_QUANT_8BIT_V2", "SGLANG_MAX_TOKENS_PER_RANK", "decode-token-threshold", "model"],
 )  # fmt: skip
 def test_names_of_other_things(name: str) -> None:
     assert not is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("HF_TOKENS", "hf_abcdefgh,hf_ijklmnop"), ("HF_TOKENS", "mine"), ("API_TOKENS", "${API_TOKENS}"),
+     ("CACHE_KEY", "zqaaaa1111"), ("GROUP_KEY", "zqbbbb2222"), ("REDIS_PRIMARY_KEY", "c2Vjcm+V0/A="),
+     ("sort-key", "AbC1dEf2GhI3"), ("CACHE_KEY", "${CACHE_KEY}"), ("tokens", "zqaaaa1111"),
+     ("routing_key", "correcthorsebatterystaple")],
+)  # fmt: skip
+def test_the_value_tells_whether_tokens_or_the_key_of_a_cache_are_secret(name: str, value: str) -> None:
+    assert hidden({name: value}) == {name: f"${{{variable_of(name)}}}"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("tokens", 8192), ("chunk-tokens", "1k,8k"), ("prompt_tokens", "1024x4096"), ("tokens", "{isl}"),
+     ("reserve_tokens", "auto"), ("generated_tokens", [128, "256"]), ("sort-key", "arrival_time"),
+     ("SCHED_KEY", "fcfs"), ("partition_key", "session.id"), ("hash_key", "$request_uri"),
+     ("index_key", "zq3"), ("tokens", "many of them"), ("cache_key", 12345),
+     ("routing_key", "x-session-id, x-user-id, x-tenant-id"), ("prefix-key", "userId2")],
+)  # fmt: skip
+def test_counted_tokens_and_names_of_fields_are_none(name: str, value: Any) -> None:
+    data = {name: value}
+    assert hidden(data) is data
 
 
 @pytest.mark.parametrize(

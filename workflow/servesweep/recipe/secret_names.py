@@ -21,12 +21,24 @@ NAME = re.compile(r"[\w.-]+")
 LIKE_A_SECRET = r"(?=\S*[0-9])(?=\S*[A-Za-z])(?!\S*://)\w[\w+/=.~-]{7,}"
 # In a comment, of YAML or of a shell within it, prose may speak of tokens: a flag, or a name with a value.
 NAME_IN_COMMENT = re.compile(rf"""-[\w.-]+|[\w.-]+(?=["']?\s*[=:]|[ \t]+["']?{LIKE_A_SECRET})""")
+# The S of SECRET is no plural.
 INNOCENT = re.compile(
-    r"tokens|tokeni[sz]\w*|keywords?|keyboards?|author(?!i[sz])\w*"
-    # Of Slurm's accounts and of InfiniBand; of what is sorted, cut and kept; of quantization.
-    r"|(?<![a-z])per[-_]token|wckey|(?<![a-z])pkey|(?:sort|sched|partition|hash|cache|group|routing|primary|prefix|order|index)[-_]?key",
+    r"(?:(?:max|min|num|n|total)[a-z_-]*tokens|tokeni[sz](?:ers?|ed?|es|ing|ations?)|keywords?|keyboards?"
+    r"|authors?(?!i[sz])(?:hip|ed|ity|ities)?)(?!ecret)"
+    # Of Slurm's accounts, of InfiniBand, of quantization.
+    r"|(?<![a-z])per[-_]token|wckey|(?<![a-z])pkey",
     re.IGNORECASE,
 )
+# Several tokens may be counted, and a key may be one of what is sorted, cut or kept: here the value tells.
+TOKENS = re.compile(r"tokens(?!ecret)", re.IGNORECASE)
+KEYS = re.compile(
+    r"(?:sort|sched|partition|hash|cache|group|routing|primary|prefix|order|index)[-_]?key", re.IGNORECASE
+)
+# Numbers, also several, and a place for one.
+COUNT = re.compile(r"[-+]?\d[\d\s.,:;x/kKmM_+-]*|\{[\w.-]+\}")
+# A word of a field's name, in which few digits stand: `user_id`, `userId2`, `$request_uri`.
+FIELD = re.compile(r"\$?(?:\d{0,3}[A-Za-z]?[a-z]+(?:[A-Z][a-z]+)*\d{0,3}|[A-Z]+\d{0,3}|\d{0,3})")
+BETWEEN_WORDS = re.compile(r"[\s,;:./_-]")
 ABOUT = re.compile(
     r"(?:^|[_-])(?:env|dir|mode|type|method|name|len|length|size|count|limit|budget|ratio|threshold)$"
     r"|(?:file|path)$",
@@ -46,7 +58,7 @@ NO_WORD = 24
 # The same few names stand in all recipes.
 @lru_cache(maxsize=10_000)
 def is_secret_name(name: str) -> bool:
-    """Whether a value under this name is to be kept out of files."""
+    """Whether a value under this name may have to be kept out of files."""
     if WORD.search(name) is None or ABOUT.search(name):
         return False
     return WORD.search(INNOCENT.sub("", name)) is not None
@@ -89,12 +101,23 @@ def is_secret_value(name: str, value: Any) -> bool:
     text = (value if isinstance(value, str) else text_of(value)).strip()
     if NO_SECRET.fullmatch(text) or text == REDACTED:
         return False
-    words = set(map(str.lower, WORD.findall(INNOCENT.sub("", name))))
+    rest = INNOCENT.sub("", name)
+    if WORD.search(KEYS.sub("", TOKENS.sub("", rest))) is None:
+        # Prose has a colon behind its tokens.
+        prose = KEYS.search(rest) or TOKENS.fullmatch(rest)
+        return not (COUNT.fullmatch(text) or (prose and _is_ordinary(text)))
+    words = set(map(str.lower, WORD.findall(rest)))
     if name.lower().endswith("header") and HEADER.fullmatch(text):
         return False
     short = len(text) < SHORT_NUMBER and not words & {"passw", "secret", "credential"}
     counts = short or (words == {"token"} and len(text) <= LONGEST_COUNT)
     return not (counts and NUMBER.fullmatch(text))
+
+
+def _is_ordinary(text: str) -> bool:
+    """Whether a text cannot be a credential: a short word, words, names of fields."""
+    words = BETWEEN_WORDS.split(text)
+    return len(text) < LONG_ENOUGH or all(len(word) < NO_WORD and FIELD.fullmatch(word) for word in words)
 
 
 def variables_in(environment: Mapping[str, str]) -> dict[str, str]:
