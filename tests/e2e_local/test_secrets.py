@@ -22,6 +22,10 @@ PLANTED = {
     "process": "planted-wandb-0007-in-the-process",
     "comment": "planted-old-0008-in-a-comment",
 }
+# Written in another way wherever it is quoted, and one of several lines.
+QUOTED = "planted-pw-0009\\with\"quotes'0009-of-both-kinds"
+LINES = "-----BEGIN-----\nplanted-line-0010-of-a-key\nplanted-line-0011-of-a-key\n-----END-----\n"
+HARD = ("planted-pw-0009", "0009-of-both-kinds", "planted-line-0010-of-a-key", "planted-line-0011-of-a-key")
 # It prints everything it was given, as careless servers do, and notes what it has seen by digest alone.
 SERVER = """\
 import hashlib, json, os, sys
@@ -30,7 +34,7 @@ from pathlib import Path
 def digests(texts):
     return sorted(hashlib.sha256(text.encode()).hexdigest() for text in texts)
 
-print("started with", sys.argv, dict(os.environ), flush=True)
+print("started with", sys.argv, dict(os.environ), json.dumps(dict(os.environ)), flush=True)
 seen = Path(sys.argv[1])
 seen.write_text(json.dumps({"argv": digests(sys.argv), "env": digests(os.environ.values())}))
 if "--port" in sys.argv:
@@ -46,7 +50,15 @@ engine:
   argv: [python3, config/server.py, engine.seen, --host, "{{host}}", --port, "{{port}}",
     --model-path, "{{model}}", --model-name, "{{name}}", --api-key, {argv}]
   health: /health
-environment: {{HF_TOKEN: {recipe}, TOKENIZERS_PARALLELISM: "false"}}  # of the group's account
+environment:
+  HF_TOKEN: {recipe}  # of the group's account
+  SSH_KEY: |
+    -----BEGIN-----
+    planted-line-0010-of-a-key
+    planted-line-0011-of-a-key
+    -----END-----
+  TOKENIZERS_PARALLELISM: "false"
+  DB_PASSWORD: {quoted}
 roles: {{agg: {{nodes: 1, workers: 1, gpus: 1, env: {{ROLE_SECRET: "{role}"}}}}}}
 resources: {{gpus_per_node: 2}}
 services:
@@ -69,7 +81,7 @@ def ran(new_project: Any) -> Any:
     """A sweep of one configuration, in a project whose files and environment hold secrets."""
     project = new_project("secretive")
     project.write("config/server.py", SERVER)
-    project.write("config/recipes/secretive.yaml", RECIPE.format(**PLANTED))
+    project.write("config/recipes/secretive.yaml", RECIPE.format(**PLANTED, quoted=json.dumps(QUOTED)))
     site = yaml.safe_load((project.root / "config/local.yaml").read_text())
     project.write(
         "config/local.yaml", yaml.safe_dump({**site, "environment": {"SITE_AUTH": PLANTED["cluster"]}})
@@ -87,6 +99,7 @@ def test_the_processes_got_the_real_values(ran: Any) -> None:
     assert digest(PLANTED["argv"]) in engine["argv"]
     for place in ("recipe", "role", "cluster", "process"):
         assert digest(PLANTED[place]) in engine["env"], place
+    assert {digest(QUOTED), digest(LINES)} <= set(engine["env"])
     assert digest("--api-key=" + PLANTED["service argv"]) in service["argv"]
     assert digest(PLANTED["service"]) in service["env"]
 
@@ -103,11 +116,11 @@ def test_nothing_that_was_written_holds_one(ran: Any) -> None:
     found = [
         (place, str(path.relative_to(ran.root)))
         for path in written
-        for place, secret in PLANTED.items()
+        for place, secret in [*PLANTED.items(), *enumerate(HARD)]
         if secret.encode() in path.read_bytes()
     ]
     assert found == []
-    assert all(secret not in ran.said for secret in PLANTED.values())
+    assert all(secret not in ran.said for secret in (*PLANTED.values(), *HARD))
     # The log is there with everything else that the server printed.
     log = next((results / "logs").glob("*agg_w0.out")).read_text()
     assert "started with" in log
@@ -117,7 +130,8 @@ def test_nothing_that_was_written_holds_one(ran: Any) -> None:
 def test_the_lockfile_has_the_recipe_with_names_in_their_place(ran: Any) -> None:
     text = (ran.root / "results/secretive/recipe.lock.yaml").read_text()
     assert text.startswith("# HF_TOKEN: ${HF_TOKEN}\nschema: 2\n")
-    assert 'environment: {HF_TOKEN: "${HF_TOKEN}", TOKENIZERS_PARALLELISM: "false"}  # of the group' in text
+    assert '  HF_TOKEN: "${HF_TOKEN}"  # of the group' in text
+    assert '  SSH_KEY: "${SSH_KEY}"\n  TOKENIZERS_PARALLELISM: "false"\n' in text
     data = yaml.safe_load(text)
     assert data["engine"]["argv"][-1] == "${API_KEY}"
 
@@ -141,7 +155,7 @@ def test_a_run_of_the_lockfile_takes_them_from_the_environment_and_says_which_it
 
 
 def test_a_secret_on_the_command_line_is_refused_before_anything_is_written(project: Any) -> None:
-    project.write("config/recipes/secretive.yaml", RECIPE.format(**PLANTED))
+    project.write("config/recipes/secretive.yaml", RECIPE.format(**PLANTED, quoted=json.dumps(QUOTED)))
     setting = f"environment.HF_TOKEN={PLANTED['recipe']}x"
     done = project.snakemake("--config", "recipes=config/recipes", f"set={setting}")
     assert done.returncode == 1
