@@ -23,7 +23,9 @@ from servesweep.recipe.written import as_written
 
 COMMENT = re.compile(r"(?:^|\s)#.*$", re.MULTILINE)
 # `# HF_TOKEN hf_0123`, which is a name with its value in a comment alone.
-NAME_AND_VALUE = re.compile(rf"""(?P<name>[\w.-]+)(?P<between>[ \t]+["']?)(?P<value>{LIKE_A_SECRET})""")
+NAME_AND_VALUE = re.compile(
+    rf"""(?<![\w.-])(?P<name>[\w.-]++)(?P<between>[ \t]+["']?)(?P<value>{LIKE_A_SECRET})"""
+)
 # A block scalar that has been commented out: its lines stand further in than its key.
 COMMENTED_BLOCK = re.compile(
     r"""^(?P<before>[ \t]*#(?P<indent>[ \t]*)(?:-[ \t]+)?["']?(?P<name>[\w.-]+)["']?:[ \t]+)"""

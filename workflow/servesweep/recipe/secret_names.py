@@ -20,7 +20,9 @@ NAME = re.compile(r"[\w.-]+")
 # Letters and digits in one long word; a path or an address is none.
 LIKE_A_SECRET = r"(?=\S*[0-9])(?=\S*[A-Za-z])(?!\S*://)\w[\w+/=.~-]{7,}"
 # In a comment, of YAML or of a shell within it, prose may speak of tokens: a flag, or a name with a value.
-NAME_IN_COMMENT = re.compile(rf"""-[\w.-]+|[\w.-]+(?=["']?\s*[=:]|[ \t]+["']?{LIKE_A_SECRET})""")
+NAME_IN_COMMENT = re.compile(
+    rf"""(?<![\w.-])(?:-[\w.-]+|[\w.-]++(?=["']?\s*[=:]|[ \t]+["']?{LIKE_A_SECRET}))"""
+)
 # The S of SECRET is no plural.
 INNOCENT = re.compile(
     r"(?:(?:max|min|num|n|total)[a-z_-]*tokens|tokeni[sz](?:ers?|ed?|es|ing|ations?)|keywords?|keyboards?"
