@@ -173,4 +173,6 @@ def main(path: str, assigned: str, model: str = "") -> None:
 
 
 if __name__ == "__main__":
+    # The worker beside it starts at the same time, and everybody waits for that.
+    os.nice(19)
     main(*sys.argv[1:])
