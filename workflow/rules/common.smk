@@ -5,7 +5,7 @@ from shlex import quote
 from servesweep.evidence.files import RunFiles
 from servesweep.evidence.points import is_finished
 from servesweep.plan.table import RESULTS, Table
-from servesweep.runtime.process_end import end_without_timers
+from servesweep.runtime.process_end import end_at_once
 
 # This installation's own programs, also where its environment is not activated. A prefix replaces
 # Snakemake's own strict mode, so it says it again.
@@ -13,7 +13,7 @@ shell.prefix(
     f"set -euo pipefail; export PATH={quote(str(Path(sys.executable).parent))}:$PATH; "
 )
 
-end_without_timers()
+end_at_once()
 
 # Each job reads this file again, and has no need of what the sweep is made of.
 if workflow.is_main_process:

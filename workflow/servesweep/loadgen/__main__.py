@@ -7,6 +7,8 @@ standard error; 2: the spec or the arguments are wrong; 130 and 143: interrupted
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import signal
 import sys
 from collections.abc import Sequence
@@ -75,4 +77,6 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 if __name__ == "__main__":
+    # Between two points the nodes wait, and Python would look through all that is loaded once more.
+    atexit.register(gc.freeze)
     sys.exit(main())
