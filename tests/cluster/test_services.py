@@ -78,7 +78,7 @@ def test_a_job_is_submitted_to_a_ray_cluster_over_two_nodes(sweep: Any, cluster:
     hosts = [node["host"] for node in run["nodes"]]
     log = (sweep.project.root / "results/pool/logs/benchmark_custom.log").read_text()
     assert ray_said(log) == {"nodes": sorted(ADDRESS[host] for host in hosts), "gpus": 16.0}
-    assert sweep.project.json("pool/points/custom/result.json")["metrics"] == {"ray_nodes": 2}
+    assert sweep.project.json("pool/points/custom/result.json")["metrics"] == {"nodes": 2}
 
     steps = cluster.accounting(int(run["job_id"]))
     assert {name: steps[name]["NodeList"] for name in ("ray_n0", "ray_n1")} == {

@@ -23,8 +23,6 @@ BESIDE = {"compare", "loadgen", "report", "simulator", "status"}
 ROOMS = set(FLOOR) | BESIDE
 ALLOWED = {
     ("benchmarks", "servesweep.loadgen.spec"),
-    # A metric of one's own may not take the place of a column of the tables.
-    ("loadgen", "servesweep.report.columns"),
     # A comparison reads what the report can read.
     ("compare", "servesweep.report.imports"),
     # Files that a user names are written in one way.

@@ -98,6 +98,7 @@ def test_a_metric_takes_the_place_of_no_other_column(tree):
     tree.result("a", "c1", dict.fromkeys(names, 7.0) | {"p99_ttft_ms": 12.0, "answers": 3.0})
     [row] = table(tree)
     assert [row.get(name) for name in names] == ["a", "valid", "c1", "16", "1", "0", "60.5", None]
+    assert {row[f"custom_{name}"] for name in names} == {"7.0"}
     assert (row["p99_ttft_ms"], row["answers"]) == ("12.0", "3.0")
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from servesweep.loadgen.foreign import foreign_result, write_foreign
-from servesweep.report.columns import TAKEN
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -62,11 +61,8 @@ def read_metrics(path: Path) -> tuple[dict[str, float], list[str]]:
     if not isinstance(data, dict):
         return {}, [f"{path.name} is not a JSON object"]
     numbers = {k: v for k, v in data.items() if _is_number(v)}
-    wrong = [f"{path.name}: {key} is not a finite number" for key in sorted(set(data) - set(numbers))]
-    if taken := sorted(TAKEN & set(numbers)):
-        named = f"{path.name}: {', '.join(taken)}: the table has columns of these names"
-        wrong.append(f"{named}; give the command's own numbers others")
-    return {name: value for name, value in numbers.items() if name not in TAKEN}, wrong
+    wrong = sorted(set(data) - set(numbers))
+    return numbers, [f"{path.name}: {key} is not a finite number" for key in wrong]
 
 
 def _is_number(value: Any) -> bool:

@@ -122,7 +122,7 @@ ORIGIN = (
 COLUMNS = (*WHAT, *GPUS, *LOAD, *COUNTS, *MEASURED, *DERIVED, *ORIGIN)
 NAMES = tuple(column.name for column in COLUMNS)
 TAKEN = frozenset(NAMES) - {column.name for column in MEASURED}
-"""Names that no metric of a result may have: the table itself knows what stands there."""
+"""Columns that no metric of a result fills: the table itself knows what stands there."""
 
 
 def empty_row() -> Row:

@@ -141,5 +141,5 @@ def _result_cells(result: Result) -> Row:
         "client_lag_p99_ms": result.client.lag_ms_p99,
         "started_at": result.started_at,
         "duration_s": result.duration_s,
-        **{name: value for name, value in result.metrics.items() if name not in TAKEN},
+        **{f"custom_{name}" if name in TAKEN else name: value for name, value in result.metrics.items()},
     }
