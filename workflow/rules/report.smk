@@ -14,7 +14,7 @@ rule selection:
 rule summarize:
     input:
         table.lockfiles,
-        # The tables of another sweep are no newer than any lockfile of this one.
+        # Lockfiles alone are no newer than the tables of another selection of recipes.
         rules.selection.output,
     output:
         page=report(

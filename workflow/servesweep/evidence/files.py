@@ -92,8 +92,8 @@ class RunFiles:
         return self.point(point) / "invalid.json"
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old text or the new one, never a part.
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file so that a reader sees the old content or the new one, never a part.
 
     Raises:
         OSError: where the disk refuses; the old file is then untouched.
@@ -101,8 +101,8 @@ def write_atomically(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).chmod(0o644)

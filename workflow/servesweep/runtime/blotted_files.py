@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from servesweep.evidence.files import RunFiles
+from servesweep.evidence.files import RunFiles, write_atomically
 from servesweep.evidence.lockfile import LOCKFILE
 from servesweep.runtime.blot import Blot
 from servesweep.runtime.blotted_tables import NoTableError, blotted_table
@@ -66,7 +65,7 @@ def _blotted(path: Path, blot: Blot) -> bool:
         return True
     if b"\0" in content:
         return False
-    _replace(path, new)
+    _keep_time(path, lambda: write_atomically(path, new))
     return True
 
 
@@ -77,7 +76,7 @@ def _table(path: Path, blot: Blot) -> bool:
         # Half a table, of a process that was killed, may hold anything.
         return not _hinted(path, blot)
     if new is not None:
-        _replace(path, new)
+        _keep_time(path, lambda: write_atomically(path, new))
     return True
 
 
@@ -121,17 +120,6 @@ def _is_json(text: str) -> bool:
         lines = text.splitlines()
         return len(lines) > 1 and all(map(_is_json, filter(None, map(str.strip, lines))))
     return True
-
-
-def _replace(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(temporary).chmod(path.stat().st_mode & 0o777)
-        _keep_time(path, lambda: Path(temporary).replace(path))
-    finally:
-        Path(temporary).unlink(missing_ok=True)
 
 
 def _keep_time(path: Path, write: Callable[[], object]) -> None:

@@ -55,8 +55,8 @@ class Stages:
             await self._measure(self._nested(self._open()) if gate_first else self._pass(nested))
         finally:
             nested.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await nested
+            # What failed first is what is raised.
+            await asyncio.gather(nested, return_exceptions=True)
 
     def _open(self) -> list[str]:
         return [point.id for point in open_points(self.files, self.plan)]
