@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.faults import told
 
+from servesweep.runtime.preloading import Preloaded
 from servesweep.runtime.processes import MARK
 from servesweep.runtime.run import run_configuration
 
@@ -232,7 +233,8 @@ def test_an_internal_error_is_one_sentence_and_its_traceback_is_in_a_log(
     monkeypatch.setenv(MARK, "")  # the run sets it: here it is to be undone
     monkeypatch.setattr("servesweep.runtime.run.record_resources", broken)
     said: list[str] = []
-    assert run_configuration(Path("results/quick"), "local", said.append) == 1
+    with Preloaded() as snakemake:
+        assert run_configuration(Path("results/quick"), "local", said.append, snakemake) == 1
     assert "FAILED in stage allocation: internal error: ValueError: a bug" in said
     assert quick.json("failure.json")["log"] == "logs/internal_error.log"
     assert "Traceback" in (quick.project.root / "results/quick/logs/internal_error.log").read_text()

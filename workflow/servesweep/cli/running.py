@@ -14,6 +14,7 @@ from servesweep.evidence.files import RunFiles, write_atomically
 
 if TYPE_CHECKING:
     from servesweep.runtime.health_gate import Gate
+    from servesweep.runtime.preloading import Preloaded
 
 
 @click.command()
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 @click.option("--log", type=click.Path(path_type=Path), help="File that gets the story of the run too.")
 def run(directory: Path, launcher: Literal["local", "slurm"], log: Path | None) -> None:
     """Run one configuration, results/<configuration>, inside the allocation around this process."""
+    from servesweep.runtime.preloading import Preloaded
+
+    # Before what takes long to load here: a node has more than one core.
+    with Preloaded() as snakemake:
+        code = _run(directory, launcher, log, snakemake)
+    sys.exit(code)
+
+
+def _run(directory: Path, launcher: Literal["local", "slurm"], log: Path | None, snakemake: Preloaded) -> int:
     from servesweep.plan.row import PlanError
     from servesweep.runtime.executor_answers import restore_slurm_conf
     from servesweep.runtime.run import run_configuration
@@ -32,11 +42,10 @@ def run(directory: Path, launcher: Literal["local", "slurm"], log: Path | None) 
     restore_slurm_conf()
     with Story(directory.name, log) as story:
         try:
-            code = run_configuration(directory, launcher, story)
+            return run_configuration(directory, launcher, story, snakemake)
         except PlanError as error:
             story(str(error))
-            code = 1
-    sys.exit(code)
+            return 1
 
 
 @click.command("health-gate")

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import signal
-import sys
 from pathlib import Path
 
 from servesweep.evidence.files import RunFiles
-from servesweep.runtime.spawning import spawn
+from servesweep.runtime.preloading import Preloaded
 
 ALLOCATION_WORKFLOW = Path(__file__).parents[2] / "allocation" / "Snakefile"
-TERM_GRACE_SECONDS = 5.0
 LATENCY_SECONDS = "30"
 
 
 def nested_words(files: RunFiles, points: list[str]) -> list[str]:
-    """The words that measure the points, and nothing else.
+    """The words for Snakemake that measure the points, and nothing else.
 
     Points are named one by one: a finished one that a killed Snakemake had marked as incomplete is not
     Snakemake's to delete.
     """
-    words = [sys.executable, "-m", "snakemake", "--snakefile", str(ALLOCATION_WORKFLOW)]
-    words += ["--directory", str(files.root), "--executor", "local", "--cores", "1"]
+    words = ["--snakefile", str(ALLOCATION_WORKFLOW), "--directory", str(files.root)]
+    words += ["--executor", "local", "--cores", "1"]
     words += ["--workflow-profile", "none", "--nolock", "--keep-going", "--rerun-incomplete"]
     # One point at a time: there is nothing to solve.
     words += ["--scheduler", "greedy"]
@@ -35,15 +30,10 @@ def nested_words(files: RunFiles, points: list[str]) -> list[str]:
     return [*words, "health.json", *(f"points/{point}/result.json" for point in points)]
 
 
-async def run_nested_workflow(files: RunFiles, points: list[str], log: Path) -> None:
+async def run_nested_workflow(snakemake: Preloaded, files: RunFiles, points: list[str], log: Path) -> None:
     """Run to the end; when cancelled, end the client that is running too."""
-    nested = await spawn(nested_words(files, points), log)
+    snakemake.begin(nested_words(files, points), log)
     try:
-        await nested.wait()
+        await asyncio.to_thread(snakemake.wait)
     finally:
-        # The client of a point is a child of the nested workflow: the whole session goes.
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(nested.pid, number)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(nested.wait(), TERM_GRACE_SECONDS)
+        await asyncio.to_thread(snakemake.end)

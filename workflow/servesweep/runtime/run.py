@@ -45,6 +45,7 @@ from servesweep.runtime.outcome import (
     write_failure,
     write_record,
 )
+from servesweep.runtime.preloading import Preloaded
 from servesweep.runtime.processes import MARK
 from servesweep.runtime.restarting import Restarting
 from servesweep.runtime.secrets import MissingSecretError, hand_over, opened
@@ -62,10 +63,11 @@ SETTLE_SECONDS = 1.0
 Say = Callable[[str], None]
 
 
-def run_configuration(root: Path, launcher: Literal["local", "slurm"], say: Say) -> int:
+def run_configuration(root: Path, launcher: Literal["local", "slurm"], say: Say, snakemake: Preloaded) -> int:
     """Run what `root/plan.json` says; 0 when every point is valid and the record is written.
 
-    Every failure leaves `failure.json` and the logs.
+    The gate and the points are left to `snakemake`, which is loading. Every failure leaves `failure.json` and
+    the logs.
 
     Raises:
         PlanError: where there is no usable plan.
@@ -83,14 +85,22 @@ def run_configuration(root: Path, launcher: Literal["local", "slurm"], say: Say)
             say(sentence(error))
             return 1
         return 0
-    return asyncio.run(_Run(files, plan, launcher, say).go())
+    return asyncio.run(_Run(files, plan, launcher, say, snakemake).go())
 
 
 class _Run:
     """One allocation's work."""
 
-    def __init__(self, files: RunFiles, plan: Plan, launcher: Literal["local", "slurm"], say: Say) -> None:
+    def __init__(
+        self,
+        files: RunFiles,
+        plan: Plan,
+        launcher: Literal["local", "slurm"],
+        say: Say,
+        snakemake: Preloaded,
+    ) -> None:
         self.files, self.plan, self.launcher, self.say = files, plan, launcher, say
+        self.snakemake = snakemake
         self.supervisor: Supervisor | None = None
         self.hosts: Hosts | None = None
         self.stages: Stages | None = None
@@ -155,7 +165,7 @@ class _Run:
             self.hosts = Hosts(self.plan, self.files, supervisor.launcher, self.say)
             await self.hosts.prepare()
             self.restarting = Restarting(supervisor, self.plan)
-            self.stages = stages = Stages(self.files, self.plan, supervisor, self.say)
+            self.stages = stages = Stages(self.files, self.plan, supervisor, self.snakemake, self.say)
             await stages.go()
             return verdict(self.files, self.plan)
         except SupersededError as error:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+from servesweep.runtime.death_signal import die_with_parent
 from servesweep.runtime.environment import base_environment
-
-PR_SET_PDEATHSIG = 1
 
 
 async def spawn(words: Sequence[str], log: Path) -> asyncio.subprocess.Process:
@@ -27,10 +24,5 @@ async def spawn(words: Sequence[str], log: Path) -> asyncio.subprocess.Process:
             stderr=output,
             env=base_environment(),
             start_new_session=True,
-            preexec_fn=_die_with_parent,
+            preexec_fn=die_with_parent,
         )
-
-
-def _die_with_parent() -> None:
-    """Have the kernel end this process when the supervisor is killed with SIGKILL (prctl(2))."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -15,6 +15,7 @@ from servesweep.plan.plan import Plan
 from servesweep.recipe.services import Start
 from servesweep.runtime.health_gate import Gate
 from servesweep.runtime.nested import run_nested_workflow
+from servesweep.runtime.preloading import Preloaded
 from servesweep.runtime.progress import tell_progress, tell_valid
 from servesweep.runtime.services import end_of_terminal_services, ready_services, start_services
 from servesweep.runtime.supervisor import Supervisor
@@ -26,9 +27,15 @@ class Stages:
     """The way from an empty allocation to measured points; the supervisor is told where it is."""
 
     def __init__(
-        self, files: RunFiles, plan: Plan, supervisor: Supervisor, say: Callable[[str], None]
+        self,
+        files: RunFiles,
+        plan: Plan,
+        supervisor: Supervisor,
+        snakemake: Preloaded,
+        say: Callable[[str], None],
     ) -> None:
         self.files, self.plan, self.supervisor, self.say = files, plan, supervisor, say
+        self._snakemake = snakemake
         self.exit_code = 1
         self._told_open = False
 
@@ -43,7 +50,7 @@ class Stages:
         """
         late = any(step.start == "after_frontend" for step in self.plan.steps)
         gate_first = late and any(step.kind != "service" for step in self.plan.steps)
-        nested = asyncio.create_task(self._nested([] if gate_first else self._open()))
+        nested = asyncio.create_task(self._nested(self._snakemake, [] if gate_first else self._open()))
         try:
             await self._deploy()
             if gate_first:
@@ -52,7 +59,8 @@ class Stages:
                     return
             self.supervisor.stage = "services"
             await start_services(self.supervisor, self.plan, "after_frontend")
-            await self._measure(self._nested(self._open()) if gate_first else self._pass(nested))
+            points = self._nested(Preloaded(), self._open()) if gate_first else self._pass(nested)
+            await self._measure(points)
         finally:
             nested.cancel()
             # What failed first is what is raised.
@@ -107,7 +115,7 @@ class Stages:
             self.exit_code = code
             self.supervisor.failed.set_result(failure)
 
-    async def _nested(self, points: list[str]) -> None:
+    async def _nested(self, snakemake: Preloaded, points: list[str]) -> None:
         def opened() -> None:
             if points:
                 self.supervisor.stage = "benchmark"
@@ -120,7 +128,7 @@ class Stages:
         told = {point.id for point in self.plan.points} - set(self._open())
         progress = asyncio.create_task(tell_progress(self.files, self.plan, told, opened, self.say))
         try:
-            await run_nested_workflow(self.files, points, self.files.logs / "allocation.log")
+            await run_nested_workflow(snakemake, self.files, points, self.files.logs / "allocation.log")
             tell_valid(self.files, self.plan, told, self.say)
         finally:
             progress.cancel()
