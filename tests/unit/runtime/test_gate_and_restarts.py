@@ -14,7 +14,8 @@ from servesweep.plan.plan import Step
 from servesweep.plan.recipe_files import RecipeFile
 from servesweep.plan.sweep import read_recipe_file
 from servesweep.recipe.cluster import Cluster
-from servesweep.runtime.health_gate import Gate, UnhealthyError
+from servesweep.runtime.health_gate import Gate
+from servesweep.runtime.unhealthy import UnhealthyError
 
 TEXT = """
 schema: 2

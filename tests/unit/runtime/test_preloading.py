@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,3 +55,11 @@ def test_one_that_could_not_be_loaded_is_over_when_it_is_told(
         snakemake.begin(["--version"], tmp_path / "log")
         assert snakemake.wait() == 1
     assert "ImportError: an installation that is broken" in capfd.readouterr().err
+
+
+def test_what_comes_before_the_first_process_loads_little() -> None:
+    looked_for = "[name in sys.modules for name in ('pydantic', 'asyncio', 'aiohttp')]"
+    for module, loaded in (("preloading", [False] * 3), ("run", [True, True, False])):
+        words = f"import sys, servesweep.cli.running, servesweep.runtime.{module}; print({looked_for})"
+        done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+        assert done.stdout == f"{loaded}\n"

@@ -55,7 +55,8 @@ def health_gate(directory: Path, after_start: bool) -> None:
     """Wait until the running deployment is healthy, and write health.json."""
     import asyncio
 
-    from servesweep.runtime.health_gate import Gate, UnhealthyError, verdict_record
+    from servesweep.runtime.health_gate import Gate, verdict_record
+    from servesweep.runtime.unhealthy import UnhealthyError
 
     files = RunFiles(directory.resolve())
     deployment, allocation = running_deployment(files)

@@ -16,9 +16,10 @@ from servesweep.evidence.files import RunFiles
 from servesweep.frontends import FRONTENDS
 from servesweep.plan.plan import Plan, Step
 from servesweep.runtime.fatal_lines import FatalLines
-from servesweep.runtime.probing import answers
+from servesweep.runtime.probing import answers, http_session
 from servesweep.runtime.processes import foreign_listener
 from servesweep.runtime.state import tell_ready
+from servesweep.runtime.unhealthy import UnhealthyError
 from servesweep.topology.deployment import Census
 
 # Lines after which an engine never becomes ready, although its process may stay.
@@ -42,24 +43,6 @@ async def until_started(files: RunFiles) -> None:
     """Return when the run has started everything that the gate asks, which may wait for others itself."""
     while not files.deployed.exists():
         await asyncio.sleep(START_SECONDS)
-
-
-class UnhealthyError(Exception):
-    """The gate stays shut; its text is one sentence.
-
-    `step` is the process that it is about, `node` its host, `log` its log within the configuration.
-    """
-
-    def __init__(
-        self, message: str, step: str | None = None, node: str | None = None, log: str | None = None
-    ) -> None:
-        super().__init__(message)
-        self.step, self.node, self.log = step, node, log
-
-    def record(self) -> dict[str, Any]:
-        """What unhealthy.json says."""
-        told = {"step": self.step, "node": self.node, "log": self.log}
-        return {"schema": 1, "message": str(self), **{key: value for key, value in told.items() if value}}
 
 
 @dataclass
@@ -100,7 +83,7 @@ class Gate:
         patience = self.plan.resolved.health_check
         began = time.monotonic()
         interval = min(FIRST_INTERVAL_SECONDS, patience.interval_seconds)
-        async with aiohttp.ClientSession() as session:
+        async with http_session() as session:
             while True:
                 self._look_for_fatal_lines()
                 verdict = await probe(session)

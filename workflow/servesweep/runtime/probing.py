@@ -5,16 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-
-import aiohttp
+from typing import TYPE_CHECKING
 
 from servesweep.topology.deployment import Probe
+
+if TYPE_CHECKING:
+    import aiohttp
 
 PROBE_SECONDS = 5.0
 
 
+def http_session() -> aiohttp.ClientSession:
+    """Whom HTTP is asked through. Few supervisors need one, and to load it takes a tenth of a second."""
+    import aiohttp
+
+    return aiohttp.ClientSession()
+
+
 async def answers(session: aiohttp.ClientSession, address: str, probe: Probe) -> bool:
     """Whether the probe finds the process ready, within PROBE_SECONDS."""
+    import aiohttp
+
     try:
         if probe.kind == "http":
             timeout = aiohttp.ClientTimeout(total=PROBE_SECONDS)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-
-import aiohttp
+from typing import TYPE_CHECKING
 
 from servesweep.runtime.probing import answers
 from servesweep.topology.deployment import Deployment, Probe, Readiness
+
+if TYPE_CHECKING:
+    import aiohttp
 
 
 class Waited:

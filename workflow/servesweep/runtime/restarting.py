@@ -6,12 +6,10 @@ import asyncio
 import time
 from dataclasses import dataclass, field
 
-import aiohttp
-
 from servesweep.plan.plan import Plan, Step
 from servesweep.recipe.restart import RestartSection
 from servesweep.runtime.failure import exit_code, how_it_ended
-from servesweep.runtime.probing import answers
+from servesweep.runtime.probing import answers, http_session
 from servesweep.runtime.restart_policy import Relaunch, Released, decide, life_name
 from servesweep.runtime.restart_record import Event, RestartRecord, now
 from servesweep.runtime.supervisor import Running, StartError, Supervisor
@@ -187,7 +185,7 @@ class Restarting:
         patience, began = self._plan.resolved.health_check, time.monotonic()
         waited = [(step, step.probe) for step in unit.steps if step.probe is not None]
         interval = FIRST_INTERVAL_SECONDS
-        async with aiohttp.ClientSession() as session:
+        async with http_session() as session:
             while waited:
                 step, probe = waited[0]
                 address = self._plan.deployment.address(probe.node or step.node)

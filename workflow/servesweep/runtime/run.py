@@ -34,7 +34,6 @@ from servesweep.runtime.blotted_files import blot_files
 from servesweep.runtime.cpu_signals import record_resources
 from servesweep.runtime.failure import Failure
 from servesweep.runtime.fence import until_replaced
-from servesweep.runtime.health_gate import UnhealthyError
 from servesweep.runtime.hosts import Hosts
 from servesweep.runtime.launchers import launcher_of
 from servesweep.runtime.measuring import ready_clients
@@ -56,6 +55,7 @@ from servesweep.runtime.state import tell_state
 from servesweep.runtime.supervisor import StartError, Supervisor
 from servesweep.runtime.takeover import SupersededError, take_over
 from servesweep.runtime.time_limit import margin_for, near_the_limit, out_of_time
+from servesweep.runtime.unhealthy import UnhealthyError
 from servesweep.topology.ports import PortError
 
 # A client sees that its worker is gone a moment before the supervisor does, and the worker failed first.

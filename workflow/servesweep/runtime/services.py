@@ -6,12 +6,11 @@ import asyncio
 import time
 from pathlib import Path
 
-import aiohttp
-
 from servesweep.evidence.files import write_atomically
 from servesweep.plan.plan import Plan
 from servesweep.recipe.services import Start
 from servesweep.runtime.failure import Failure, exit_code
+from servesweep.runtime.probing import http_session
 from servesweep.runtime.readiness import Waited
 from servesweep.runtime.supervisor import Running, Supervisor
 from servesweep.topology.deployment import ended_file
@@ -68,7 +67,7 @@ async def wait_for_service(supervisor: Supervisor, running: Running, plan: Plan)
     waited = Waited(readiness, running.step.node, running.log, plan.deployment)
     deadline = time.monotonic() + readiness.timeout_seconds
     interval = min(FIRST_INTERVAL_SECONDS, readiness.interval_seconds)
-    async with aiohttp.ClientSession() as session:
+    async with http_session() as session:
         while True:
             # What a process has left behind counts, also when it has ended in the meantime.
             ended = running.ended.done()

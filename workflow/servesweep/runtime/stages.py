@@ -13,7 +13,6 @@ from servesweep.evidence.points import gate_is_open, open_points, read_json
 from servesweep.evidence.restarts import note_restarts
 from servesweep.plan.plan import Plan
 from servesweep.recipe.services import Start
-from servesweep.runtime.health_gate import Gate
 from servesweep.runtime.nested import run_nested_workflow
 from servesweep.runtime.preloading import Preloaded
 from servesweep.runtime.progress import tell_progress, tell_valid
@@ -89,6 +88,8 @@ class Stages:
 
     async def _workers_ready(self) -> None:
         """Return when every worker is ready, which some frontends need before they start."""
+        from servesweep.runtime.health_gate import Gate
+
         hosts = {host["name"]: host["host"] for host in read_json(self.files.allocation)["hosts"]}
         await Gate(self.plan, self.files.logs, hosts, self.say).workers_ready()
 
