@@ -82,5 +82,29 @@ def test_an_excerpt_that_ends_in_a_value_loses_its_beginning_too() -> None:
     assert Blot(["tiny-model-key"])("tiny-model") == "tiny-model"
 
 
+@pytest.mark.parametrize("left", range(4, 13))
+def test_where_a_text_was_cut_no_beginning_of_a_value_is_left(left: int) -> None:
+    blot, part = Blot(["sk-abcdef0123"]), "sk-abcdef0123"[:left]
+    # Unmarked, at the length of an excerpt; marked, wherever it stands.
+    assert blot(f"{'x' * (200 - left)}{part}") == f"{'x' * (200 - left)}{HIDDEN}"
+    sentence = '1 failed: HTTP 401 ("key {}… is wrong"); too few'
+    assert blot(sentence.format(part)) == sentence.format(HIDDEN)
+    assert blot.in_bytes(sentence.format(part).encode()) == sentence.format(HIDDEN).encode()
+
+
+def test_the_longest_part_goes_of_a_value_that_repeats_itself() -> None:
+    assert Blot(["abcdabcdXY"])("key abcdabcd…") == f"key {HIDDEN}…"
+    assert Blot(["dabc0000", "abcdabcX"])("key abcdabc…") == f"key {HIDDEN}…"
+
+
+def test_a_cut_within_a_form_of_a_value_is_one_too() -> None:
+    told = json.dumps("pass\\word\\0123")[1:-1]
+    assert Blot(["pass\\word\\0123"])(f'{{"key": "{told[:8]}…') == f'{{"key": "{HIDDEN}…'
+
+
+def test_what_many_values_begin_with_tells_nothing() -> None:
+    assert Blot(["sk-abcdef0123"])("keys begin with sk-…") == "keys begin with sk-…"
+
+
 def test_a_shorter_value_does_not_spoil_a_longer_one() -> None:
     assert Blot(["abcdef", "abcdef-0123"])("abcdef-0123 abcdef") == f"{HIDDEN} {HIDDEN}"

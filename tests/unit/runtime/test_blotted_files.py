@@ -134,6 +134,25 @@ def test_a_table_of_requests_loses_the_secret_and_nothing_else(tmp_path: Path, n
     assert [entry.name for entry in path.parent.iterdir()] == [name]
 
 
+def test_the_beginning_of_a_secret_where_an_excerpt_was_cut_is_found(tmp_path: Path) -> None:
+    """The server's answer ends within it: nothing else of the secret is in the file."""
+    reason = f'1 of 2 requests failed: 1 HTTP 401 ("key {SECRET[:5]}…")'
+    unmarked = "x" * 195 + SECRET[:5]
+    record = {"reasons": [reason], "requests": {"error_examples": {"HTTP 401": unmarked}}}
+    point = write(tmp_path / "points/c1/invalid.json", json.dumps(record, ensure_ascii=False))
+    log = write(tmp_path / "logs/benchmark_c1.log", f"loadgen: c1 does not count: {reason}.\n")
+    bad = RequestRecord(0, sent=5.0, ended=6.0, asked_input=8, asked_output=2, status="HTTP 401")
+    bad.detail = f"key {SECRET[:5]}…"
+    table = write(tmp_path / "points/c1/invalid.requests.parquet", request_log([bad]))
+    assert blotted(tmp_path) == []
+    hidden = reason.replace(SECRET[:5], HIDDEN)
+    assert log.read_text() == f"loadgen: c1 does not count: {hidden}.\n"
+    told = json.loads(point.read_text())
+    assert told["reasons"] == [hidden]
+    assert told["requests"]["error_examples"] == {"HTTP 401": "x" * 195 + HIDDEN}
+    assert pq.read_table(table).column("detail").to_pylist() == [f"key {HIDDEN}…"]
+
+
 def test_a_table_without_a_secret_stays_the_same_file(tmp_path: Path) -> None:
     path = write(tmp_path / "points/c1/requests.parquet", request_log([]))
     before = path.stat().st_ino

@@ -87,3 +87,8 @@ def test_each_log_has_its_own_place_and_one_that_is_missing_says_nothing(log: Pa
 def test_without_patterns_nothing_is_read(log: Path) -> None:
     more(log, b"fatal\n")
     assert FatalLines([]).first(log) is None
+
+
+def test_a_long_line_is_told_by_its_beginning(log: Path) -> None:
+    more(log, b"fatal: " + b"x" * 400 + b"\n")
+    assert FatalLines(["fatal"]).first(log) == "fatal: " + "x" * 292 + "…"

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from servesweep.loadgen.excerpt import excerpt
 from servesweep.loadgen.foreign import Ended, foreign_result, run_to_the_end, write_foreign
 from servesweep.loadgen.hub_cache import as_hub_cache
 from servesweep.loadgen.slo import mark
@@ -39,7 +40,6 @@ RATES = {
     "input_throughput_tok_s": "input_token_throughput",
     "total_throughput_tok_s": "total_token_throughput",
 }
-EXCERPT = 200
 PATIENCE_S = "300"
 
 
@@ -148,7 +148,7 @@ def _reasons(
 ) -> Iterator[str]:
     if ended.code or not export:
         told = f"aiperf ended with code {ended.code}" if ended.code else "aiperf left no result"
-        yield f"{told}: {cause_of(ended.tail)}"[:EXCERPT]
+        yield excerpt(f"{told}: {cause_of(ended.tail)}")
         return
     if export.get("was_cancelled") or export.get("is_complete") is False:
         yield "aiperf did not finish its load"
@@ -208,7 +208,7 @@ def _named(error: Mapping[str, Any]) -> str:
 
 
 def _message(error: Mapping[str, Any]) -> str:
-    return str((error.get("error_details") or {}).get("message", ""))[:EXCERPT]
+    return excerpt(str((error.get("error_details") or {}).get("message", "")))
 
 
 def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from types import TracebackType
 from urllib.parse import urlsplit
 
 from servesweep.loadgen.connection import Backlog, Connection, ConnectionCutError, NotHttpError
+from servesweep.loadgen.excerpt import EXCERPT, excerpt
 from servesweep.loadgen.record import OK, RequestRecord
-from servesweep.loadgen.sse import EXCERPT, EventStream
+from servesweep.loadgen.sse import EventStream
 
 # Python web servers close an idle connection after 5 s (uvicorn's default); one that is dropped here before
 # can never be closed by the server in the moment a request is put on it.
@@ -122,13 +123,14 @@ class Refusal:
 
     def feed(self, data: bytes, now: float) -> None:
         """Take the next bytes; those beyond an excerpt are dropped."""
-        if len(self._bytes) < 4 * EXCERPT:
+        # A letter has four bytes at most, and one more than an excerpt's tells that it was cut.
+        if len(self._bytes) <= 4 * EXCERPT:
             self._bytes += data
 
     @property
     def text(self) -> str:
         """The beginning of what came."""
-        return self._bytes[: 4 * EXCERPT].decode(errors="replace")[:EXCERPT]
+        return excerpt(self._bytes.decode(errors="replace"))
 
 
 async def send(session: Session, body: bytes, record: RequestRecord, stream: EventStream) -> None:
@@ -146,7 +148,7 @@ async def send(session: Session, body: bytes, record: RequestRecord, stream: Eve
         else:
             record.status, record.detail = f"HTTP {status}", refusal.text
     except (CannotConnectError, ConnectionCutError, NotHttpError, TimeoutError) as error:
-        record.status, record.detail = category(error), str(error.__cause__ or error)[:EXCERPT]
+        record.status, record.detail = category(error), excerpt(str(error.__cause__ or error))
     record.ended = perf_counter()
     record.arrivals = stream.arrivals
     record.model = stream.model

@@ -18,13 +18,14 @@ from typing import Any
 
 import yaml
 
+from servesweep.loadgen.excerpt import excerpt
 from servesweep.loadgen.foreign import Ended, foreign_result, run_to_the_end, write_foreign
 
 # The first of these that a task has is its accuracy; "strict" filters come after the lenient ones.
 HEADLINES = ("exact_match", "acc", "acc_norm", "f1", "score")
 LENIENT = ("flexible-extract", "none")
 RETRIES = 3
-EXCERPT = 300
+LONGEST_TOLD = 300
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -136,7 +137,7 @@ def result_of(about: Mapping[str, Any], directory: Path, ended: Ended) -> dict[s
 def _reasons(report: Mapping[str, Any], ended: Ended, asked: int, empty: int) -> Iterator[str]:
     if ended.code or not report:
         told = f"lm-eval ended with code {ended.code}" if ended.code else "lm-eval left no result"
-        yield f"{told}: {ended.tail[-1] if ended.tail else 'it said nothing'}"[:EXCERPT]
+        yield excerpt(f"{told}: {ended.tail[-1] if ended.tail else 'it said nothing'}", LONGEST_TOLD)
     elif not asked:
         yield "no question was asked"
     elif empty == asked:

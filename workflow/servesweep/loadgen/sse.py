@@ -9,7 +9,8 @@ import json
 from array import array
 from typing import Any
 
-EXCERPT = 200
+from servesweep.loadgen.excerpt import excerpt
+
 # No answer has more tokens than this: such a count is none.
 MOST_TOKENS = 2**31
 _QUOTE = 0x22
@@ -86,7 +87,7 @@ class EventStream:
     @property
     def rest(self) -> str:
         """Start of the bytes that never became an event, for error messages."""
-        return self._carry[:EXCERPT].decode(errors="replace")
+        return excerpt(self._carry.decode(errors="replace"))
 
     def _event(self, event: bytes, now: float) -> None:
         name, data, comment = _fields(event)
@@ -104,7 +105,7 @@ class EventStream:
         except ValueError:
             chunk = None
         if not isinstance(chunk, dict):
-            self._fail(f"not a JSON object: {data[:EXCERPT].decode(errors='replace')}")
+            self._fail(f"not a JSON object: {data.decode(errors='replace')}")
             return
         self._chunk(chunk, event, now)
 
@@ -125,7 +126,7 @@ class EventStream:
 
     def _fail(self, message: str) -> None:
         if self.error is None:
-            self.error = _writable(message[:EXCERPT])
+            self.error = _writable(excerpt(message))
 
 
 def _fields(event: bytes) -> tuple[bytes, bytes, bytes]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from servesweep.evidence.files import RunFiles, write_atomically
 from servesweep.evidence.lockfile import LOCKFILE
 from servesweep.runtime.blot import Blot
 from servesweep.runtime.blotted_tables import NoTableError, blotted_table
+from servesweep.runtime.excerpt import CUT
 
 CHUNK = 1 << 20
 # These are logs, also where a process has put a zero byte into them.
@@ -53,7 +54,7 @@ def _blotted(path: Path, blot: Blot) -> bool:
         return True
     if path.suffix == ".parquet":
         return _table(path, blot)
-    if not _hinted(path, blot):
+    if not _holds(path, _hints(path, blot)):
         return True
     content = path.read_bytes()
     new = _json_blotted(content, blot) if path.suffix in JSON_ENDINGS else blot.in_bytes(content)
@@ -74,15 +75,20 @@ def _table(path: Path, blot: Blot) -> bool:
         new = blotted_table(path, blot)
     except NoTableError:
         # Half a table, of a process that was killed, may hold anything.
-        return not _hinted(path, blot)
+        return not _holds(path, blot.hints)
     if new is not None:
         _keep_time(path, lambda: write_atomically(path, new))
     return True
 
 
-def _hinted(path: Path, blot: Blot) -> bool:
-    # Any letter of a value may be written as a number in JSON.
-    wanted = [*blot.hints, b"\\"] if path.suffix in JSON_ENDINGS else blot.hints
+def _hints(path: Path, blot: Blot) -> list[bytes]:
+    """What a file has in it that must be looked at."""
+    wanted = [*blot.hints, CUT.encode()]
+    # Any letter of a value may be written as a number in JSON, and any of its texts may have been cut.
+    return [*wanted, *blot.beginnings, b"\\"] if path.suffix in JSON_ENDINGS else wanted
+
+
+def _holds(path: Path, wanted: Sequence[bytes]) -> bool:
     overlap = max(map(len, wanted)) - 1
     rest = b""
     with path.open("rb") as file:

@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from servesweep.runtime.excerpt import excerpt
+
 # A progress bar may write for hours without an end of a line.
 LONGEST_LINE = 64 * 1024
+LONGEST_EXCERPT = 300
 AT_ONCE = 1 << 20
 ENDS = re.compile(rb"[\r\n]+")
 
@@ -60,6 +63,6 @@ class FatalLines:
         for raw in (*whole, read.begun):
             line = raw.decode(errors="replace")
             if self._wanted.search(line):
-                return line.strip()[:300]
+                return excerpt(line.strip(), LONGEST_EXCERPT)
         read.begun = read.begun[-LONGEST_LINE:]
         return None

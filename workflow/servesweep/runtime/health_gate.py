@@ -15,6 +15,7 @@ import aiohttp
 from servesweep.evidence.files import RunFiles
 from servesweep.frontends import FRONTENDS
 from servesweep.plan.plan import Plan, Step
+from servesweep.runtime.excerpt import excerpt
 from servesweep.runtime.fatal_lines import FatalLines
 from servesweep.runtime.probing import answers, http_session
 from servesweep.runtime.processes import foreign_listener
@@ -34,6 +35,7 @@ FATAL_MARKERS = (
 )
 FIRST_INTERVAL_SECONDS = 0.2
 REQUEST_SECONDS = 120.0
+LONGEST_EXCERPT = 200
 WRONG_MODEL_PROBES = 20
 START_SECONDS = 0.1
 Probing = Callable[[aiohttp.ClientSession], Awaitable[dict[str, Any] | None]]
@@ -186,7 +188,8 @@ class Gate:
             async with session.post(f"{base}/v1/completions", json=body, timeout=timeout) as response:
                 text = await response.text()
                 if response.status != 200:
-                    self.waiting_for = f"a real request to {base} got HTTP {response.status}: {text[:200]}"
+                    told = excerpt(text, LONGEST_EXCERPT)
+                    self.waiting_for = f"a real request to {base} got HTTP {response.status}: {told}"
                     return None
                 tokens = ((await response.json()).get("usage") or {}).get("completion_tokens", 0)
         except (OSError, aiohttp.ClientError, TimeoutError, ValueError) as error:
