@@ -47,7 +47,7 @@ class Quick:
         data: dict[str, Any] = json.loads(json.dumps(QUICK))
         data["roles"]["agg"]["args"] |= args or {}
         for name, section in sections.items():
-            data[name] = section if "type" in section else {**data[name], **section}
+            data[name] = section if "type" in section else {**data.get(name, {}), **section}
         # JSON is YAML.
         self.project.write("config/recipes/quick.yaml", json.dumps(data, indent=1))
 

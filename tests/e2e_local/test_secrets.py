@@ -154,6 +154,19 @@ def test_a_run_of_the_lockfile_takes_them_from_the_environment_and_says_which_it
     assert "SITE_AUTH" not in refused.stdout
 
 
+def test_a_point_loses_its_secret_before_the_next_one_is_measured(quick: Any) -> None:
+    """The first command tells what it was given; the second one looks at what is left of that."""
+    told = 'echo "{\\"$A_KEY\\": 0}" > $SERVESWEEP_METRICS; exit 3'
+    waits = "until grep -q REDACTED results/quick/points/custom/invalid.json; do sleep 0.1; done"
+    quick.recipe(
+        benchmark={"type": "custom", "command": told, "env": {"A_KEY": PLANTED["role"]}},
+        post_eval={"command": ["timeout", "60", "bash", "-c", waits]},
+    )
+    assert quick.run().returncode == 1
+    assert quick.json("points/post-eval/result.json")["valid"]
+    assert list(quick.json("points/custom/invalid.json")["metrics"]) == ["***REDACTED***"]
+
+
 def test_a_secret_on_the_command_line_is_refused_before_anything_is_written(project: Any) -> None:
     project.write("config/recipes/secretive.yaml", RECIPE.format(**PLANTED, quoted=json.dumps(QUOTED)))
     setting = f"environment.HF_TOKEN={PLANTED['recipe']}x"

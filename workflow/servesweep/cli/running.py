@@ -55,19 +55,29 @@ def health_gate(directory: Path, after_start: bool) -> None:
     """Wait until the running deployment is healthy, and write health.json."""
     import asyncio
 
+    from servesweep.runtime.blot import Blot
+    from servesweep.runtime.blotted_files import blotted_json
     from servesweep.runtime.health_gate import Gate, verdict_record
+    from servesweep.runtime.secrets import handed
     from servesweep.runtime.unhealthy import UnhealthyError
+
+    blot = Blot.of(handed())
+
+    def write(path: Path, record: dict[str, Any]) -> None:
+        # A server's answer may repeat what it was sent.
+        text = json.dumps(record, indent=1) + "\n"
+        write_atomically(path, blotted_json(text.encode(), blot.distinct()))
 
     files = RunFiles(directory.resolve())
     deployment, allocation = running_deployment(files)
     hosts = {host.name: host.host for host in allocation.hosts}
-    gate = Gate(deployment, files.logs, hosts, click.echo)
+    gate = Gate(deployment, files.logs, hosts, lambda line: click.echo(blot(line)))
     try:
         verdict = asyncio.run(_passed(gate, files if after_start else None))
     except UnhealthyError as error:
-        write_atomically(files.unhealthy, json.dumps(error.record(), indent=1) + "\n")
-        raise CommandFault(str(error)) from None
-    write_atomically(files.health, json.dumps(verdict_record(deployment, verdict), indent=1) + "\n")
+        write(files.unhealthy, error.record())
+        raise CommandFault(blot(str(error))) from None
+    write(files.health, verdict_record(deployment, verdict))
 
 
 async def _passed(gate: Gate, starting: RunFiles | None) -> dict[str, Any]:

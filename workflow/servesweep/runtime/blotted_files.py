@@ -32,7 +32,7 @@ def blot_files(blot: Blot, files: RunFiles) -> list[Path]:
         inside = path.relative_to(files.root)
         log = inside.parts[0].startswith("logs") or path.suffix in LOG_ENDINGS
         try:
-            if not _blotted(path, blot if log else distinct):
+            if not blot_file(path, blot if log else distinct):
                 left.append(path)
         except OSError:
             left.append(path)
@@ -48,8 +48,12 @@ def _written(files: RunFiles) -> Iterator[Path]:
                 yield path
 
 
-def _blotted(path: Path, blot: Blot) -> bool:
-    """Blot a file out in the way that its kind needs; False where there is none."""
+def blot_file(path: Path, blot: Blot) -> bool:
+    """Blot a file out in the way that its kind needs; False where there is none.
+
+    Raises:
+        OSError: where the disk refuses; the file is then untouched.
+    """
     if not blot.values:
         return True
     if path.suffix == ".parquet":
@@ -57,7 +61,7 @@ def _blotted(path: Path, blot: Blot) -> bool:
     if not _holds(path, _hints(path, blot)):
         return True
     content = path.read_bytes()
-    new = _json_blotted(content, blot) if path.suffix in JSON_ENDINGS else blot.in_bytes(content)
+    new = blotted_json(content, blot) if path.suffix in JSON_ENDINGS else blot.in_bytes(content)
     if new == content:
         return True
     if path.suffix in LOG_ENDINGS:
@@ -100,7 +104,7 @@ def _holds(path: Path, wanted: Sequence[bytes]) -> bool:
     return False
 
 
-def _json_blotted(content: bytes, blot: Blot) -> bytes:
+def blotted_json(content: bytes, blot: Blot) -> bytes:
     """JSON stays JSON, and its numbers as they are written: only what its strings say is changed."""
     text = content.decode("utf-8", "surrogateescape")
     new = JSON_STRING.sub(lambda match: _string(match[0], blot), text).encode("utf-8", "surrogateescape")

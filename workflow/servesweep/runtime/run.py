@@ -31,6 +31,7 @@ from servesweep.runtime.allocation import (
 )
 from servesweep.runtime.blot import Blot
 from servesweep.runtime.blotted_files import blot_files
+from servesweep.runtime.blotted_points import blot_points
 from servesweep.runtime.cpu_signals import record_resources
 from servesweep.runtime.failure import Failure
 from servesweep.runtime.fence import until_replaced
@@ -115,11 +116,13 @@ class _Run:
     async def go(self) -> int:
         """Work, then end every process, then say what came of it."""
         self.failed: asyncio.Future[Failure] = asyncio.get_running_loop().create_future()
+        self.blotting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         telling = asyncio.create_task(tell_state(self.files.logs, self._told))
         with self._signals():
             try:
                 failure = await self._first_failure()
             finally:
+                self.blotting.cancel()
                 if self.supervisor is not None:
                     self.supervisor.stage = "teardown"
                     if self.restarting is not None:
@@ -225,6 +228,7 @@ class _Run:
         hand_over(values)
         self.blot, say = Blot.of(values), self.say
         self.say = lambda line: say(self.blot(line))
+        self.blotting = asyncio.create_task(blot_points(self.blot, self.files, self.plan))
         return plan
 
     def _blot_files(self) -> None:

@@ -37,6 +37,11 @@ def opened(files: RunFiles, plan: Plan, project: Path) -> tuple[Plan, tuple[str,
     return replace(bound, points=plan.points, served_model=plan.served_model), found.values
 
 
+def handed() -> tuple[str, ...]:
+    """The values that the run has given to this process."""
+    return tuple(value for name, value in os.environ.items() if name.startswith(HANDED))
+
+
 def hand_over(values: Iterable[str]) -> None:
     """Give the values to the processes that are started from here on."""
     for number, value in enumerate(values):
