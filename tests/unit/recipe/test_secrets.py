@@ -248,6 +248,25 @@ def test_the_lines_around_a_secret_of_several_lines_stay() -> None:
 
 
 @pytest.mark.parametrize(
+    ("scalar", "expected"),
+    [
+        ("--size s --api-key s", '"--size s --api-key ${API_KEY}"'),
+        ("'--api-key x1 don''t'", "'--api-key ${API_KEY} don''t'"),
+        ('"--api-key x1 \\n"', '"--api-key ${API_KEY} \\n"'),
+        ('"--api-key \\x78 1"', '"--api-key ${API_KEY} 1"'),
+        ('"\\x2d-api-key x1"', '"--api-key ${API_KEY}"'),
+    ],
+)
+@pytest.mark.parametrize("around", ["a: {}  # kept\n", "a: {{b: {}, c: 1}}\n", "a:\n  - {}\n"])
+def test_a_secret_within_a_scalar_leaves_the_rest_and_the_file_valid(
+    around: str, scalar: str, expected: str
+) -> None:
+    text = around.format(scalar)
+    assert hidden_text(text) == around.format(expected)
+    assert parse(hidden_text(text), "x").data == hidden(parse(text, "x").data)
+
+
+@pytest.mark.parametrize(
     "number", ["-987654321", "123456.78", "+12345678901", "007123456", "0o1234567", "0x1f2e3d4c5b", "1e9999"]
 )
 def test_a_number_is_hidden_in_text_and_data_as_it_is_written(number: str) -> None:

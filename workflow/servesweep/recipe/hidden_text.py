@@ -91,17 +91,25 @@ def _variable(name: str) -> str:
 
 def _scalar(raw: str, node: yaml.ScalarNode, secrets: list[Secret]) -> str:
     """A scalar as it is written, without its secrets."""
-    if all(secret.value in raw for secret in secrets) and secrets[0].value != node.value:
-        for secret in secrets:
-            raw = raw.replace(secret.value, secret.marker)
-        return raw
-    # Quotes: a brace would begin a mapping.
-    new = secrets[0].marker if secrets[0].value == node.value else str(changed(node.value, _marker))
+    whole = secrets[0].value == node.value
+    new = secrets[0].marker if whole else str(changed(node.value, _marker))
+    if not whole and node.style and (within := _within(raw, new)) is not None:
+        return within
+    # Quotes: a brace would begin a mapping, or end one.
     found = PROPERTIES.match(raw)
     before = found[0] if found else ""
     block = BLOCK.fullmatch(raw, len(before)) if node.style in ("|", ">") else None
     after = (block["comment"] or "") + block["end"] if block else ""
     return before + json.dumps(new, ensure_ascii=False) + after
+
+
+def _within(raw: str, new: str) -> str | None:
+    """A scalar's text with its quotes or lines as they are; None where another value would stand there."""
+    text = str(changed(raw, _marker))
+    try:
+        return text if yaml.safe_load(text) == new else None
+    except yaml.YAMLError:
+        return None
 
 
 def _data(node: yaml.Node, path: KeyPath, nodes: dict[KeyPath, yaml.ScalarNode]) -> Any:
