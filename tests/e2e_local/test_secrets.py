@@ -21,6 +21,7 @@ PLANTED = {
     "cluster": "planted-site-0006-in-the-cluster-file",
     "process": "planted-wandb-0007-in-the-process",
     "comment": "planted-old-0008-in-a-comment",
+    "url": "planted-url-0012-of-a-hub",
 }
 # Written in another way wherever it is quoted, and one of several lines.
 QUOTED = "planted-pw-0009\\with\"quotes'0009-of-both-kinds"
@@ -59,6 +60,7 @@ environment:
     -----END-----
   TOKENIZERS_PARALLELISM: "false"
   DB_PASSWORD: {quoted}
+  HUB: http://me:{url}@hub.invalid:8443
 roles: {{agg: {{nodes: 1, workers: 1, gpus: 1, env: {{ROLE_SECRET: "{role}"}}}}}}
 resources: {{gpus_per_node: 2}}
 services:
@@ -99,7 +101,8 @@ def test_the_processes_got_the_real_values(ran: Any) -> None:
     assert digest(PLANTED["argv"]) in engine["argv"]
     for place in ("recipe", "role", "cluster", "process"):
         assert digest(PLANTED[place]) in engine["env"], place
-    assert {digest(QUOTED), digest(LINES)} <= set(engine["env"])
+    url = f"http://me:{PLANTED['url']}@hub.invalid:8443"
+    assert {digest(QUOTED), digest(LINES), digest(url)} <= set(engine["env"])
     assert digest("--api-key=" + PLANTED["service argv"]) in service["argv"]
     assert digest(PLANTED["service"]) in service["env"]
 
@@ -132,6 +135,7 @@ def test_the_lockfile_has_the_recipe_with_names_in_their_place(ran: Any) -> None
     assert text.startswith("# HF_TOKEN: ${HF_TOKEN}\nschema: 2\n")
     assert '  HF_TOKEN: "${HF_TOKEN}"  # of the group' in text
     assert '  SSH_KEY: "${SSH_KEY}"\n  TOKENIZERS_PARALLELISM: "false"\n' in text
+    assert '  HUB: "http://me:${PASSWORD_AT_HUB_INVALID}@hub.invalid:8443"\n' in text
     data = yaml.safe_load(text)
     assert data["engine"]["argv"][-1] == "${API_KEY}"
 

@@ -60,13 +60,16 @@ def test_it_tells_hardware_software_and_the_variables_of_engines_but_no_secret(
 ) -> None:
     step = worker(plan, files.logs)
     told = {"NCCL_DEBUG": "INFO", "VLLM_MAX_TOKENS_PER_EXPERT": "8", "CUDA_VERSION": "12.8.1"}
-    started(step, "true", SLURM_CPUS_ON_NODE="8", SLURM_JOB_ID="3", HOME="/nowhere", HF_TOKEN=SECRET, **told)
+    hidden = {"HF_TOKEN": SECRET, "HF_ENDPOINT": f"https://me:{SECRET}@hub:8443/x"}
+    started(step, "true", SLURM_CPUS_ON_NODE="8", SLURM_JOB_ID="3", HOME="/nowhere", **hidden, **told)
     found = appeared(files.logs / "fingerprint_agg_w0.json")
     assert list(found) == [
         *("hostname", "timestamp", "arch", "os", "cpu", "gpu", "python_version", "cuda_version"),
         *("nccl_version", "frameworks", "model", "env", "pip_packages"),
     ]
-    assert found["env"] == {**told, "HF_TOKEN": "***REDACTED***"}
+    assert found["env"] == {
+        **told, "HF_TOKEN": "***REDACTED***", "HF_ENDPOINT": "https://me:***REDACTED***@hub:8443/x",
+    }  # fmt: skip
     assert found["cuda_version"] == "12.8.1"
     assert f"click=={metadata.version('click')}" in found["pip_packages"]
     assert found["model"]["path"] == "tiny"

@@ -104,10 +104,49 @@ def test_without_a_secret_the_data_is_the_same_object() -> None:
         ("--api-key $MINE", "--api-key $MINE"),
         ("--api-key --verbose", "--api-key --verbose"),
         ("--use-auth true --max-token 4096", "--use-auth true --max-token 4096"),
+        # A name begins with a letter or a dash, whatever is in front of it in the same word.
+        ("9A_KEY=abc1 ..b-key=abc2 ---c-key abc3", "9A_KEY=${A_KEY} ..b-key=${B_KEY} ---c-key ${C_KEY}"),
+        ("éd-key=abc4 x=y_token=abc5", "éd-key=${D_KEY} x=y_token=${Y_TOKEN}"),
+        ("-a --b-key\n  'abc6'", "-a --b-key\n  '${B_KEY}'"),
     ],
 )  # fmt: skip
 def test_secrets_within_a_text(text: str, expected: str) -> None:
     assert hidden({"args": text}) == {"args": expected}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("http://me:pw1@proxy.lan:3128/", "http://me:${PASSWORD_AT_PROXY_LAN}@proxy.lan:3128/"),
+        ("redis://:p@w!@10.0.0.1", "redis://:${PASSWORD_AT_10_0_0_1}@10.0.0.1"),
+        ("http://a:b1@h,http://c:d2@i x", "http://a:${PASSWORD_AT_H}@h,http://c:${PASSWORD_AT_I}@i x"),
+        ("https://token:zz9@hub/m?api_key=zz8", "https://token:${PASSWORD_AT_HUB}@hub/m?api_key=${API_KEY}"),
+        ("--api-key http://a:b1@h", "--api-key ${API_KEY}"),
+        ("http://me:x1@$HOST:80", "http://me:${URL_PASSWORD}@$HOST:80"),
+    ],
+)  # fmt: skip
+def test_a_password_within_a_url_is_a_secret(text: str, expected: str) -> None:
+    assert hidden({"env": {"HTTPS_PROXY": text}}) == {"env": {"HTTPS_PROXY": expected}}
+    assert hidden(hidden([text])) == [expected]
+    assert revealed(hidden([text]), [text], {}).data == [text]
+    assert hidden_text(f"# {text}\na: 1\n") == f"# {expected}\na: 1\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["http://h:80/", "http://me@h", "http://h:80/x@y", "http://me:${MINE}@h", "http://me:$MINE@h",
+     "http://me:$(cat /run/pw)@h", "http://me:{pw}@h", "host:80@x", "a://b c:d@e"],
+)  # fmt: skip
+def test_a_url_without_a_written_password_stays(text: str) -> None:
+    assert hidden({"a": text}) == {"a": text}
+    assert hidden_text(f"a: '{text}'\n# {text}\n") == f"a: '{text}'\n# {text}\n"
+
+
+def test_a_password_of_a_url_comes_from_the_environment_where_no_file_has_it() -> None:
+    planned = hidden({"HTTPS_PROXY": "http://me:pw1@proxy:3128"})
+    found = revealed(planned, None, {"PASSWORD_AT_PROXY": "pw2"})
+    assert (found.data, found.values) == ({"HTTPS_PROXY": "http://me:pw2@proxy:3128"}, ("pw2",))
+    assert [secret.reference for secret in revealed(planned, None, {}).missing] == ["PASSWORD_AT_PROXY"]
 
 
 def test_numbers_and_switches_are_secrets_only_where_they_may_be_passwords() -> None:
@@ -182,6 +221,7 @@ def test_a_shell_has_its_own_way_with_variables() -> None:
 def test_settings_that_have_a_secret_in_them() -> None:
     assert is_secret_setting("roles.agg.env.HF_TOKEN=hf_x")
     assert is_secret_setting('framework_args="--api-key sk-1"')
+    assert is_secret_setting("environment.HTTPS_PROXY=http://me:pw1@proxy")
     assert not is_secret_setting("roles.agg.env.HF_TOKEN=${HF_TOKEN}")
     assert not is_secret_setting("roles.agg.args.max-tokens=512")
     assert not is_secret_setting("roles.agg.env.HF_TOKEN=null")
@@ -190,6 +230,11 @@ def test_settings_that_have_a_secret_in_them() -> None:
 def test_secrets_of_a_process_are_not_its_paths() -> None:
     environment = {"HF_TOKEN": "hf_abcdef", "SSH_AUTH_SOCK": "/tmp/agent.1", "PATH": "/bin", "A_KEY": "short"}
     assert variables_in(environment) == {"HF_TOKEN": "hf_abcdef"}
+
+
+def test_secrets_of_a_process_are_the_passwords_of_its_urls() -> None:
+    environment = {"ALL": "http://a:pass-0001@h http://b:pass-0002@i", "C_KEY": "http://c:pass-0003@h"}
+    assert set(variables_in(environment).values()) == {"pass-0001", "pass-0002", "http://c:pass-0003@h"}
 
 
 RECIPE = '''\
@@ -311,6 +356,17 @@ def test_secrets_of_comments(comment: str, expected: str) -> None:
 def test_prose_of_comments_stays(comment: str) -> None:
     text = f"A_KEY: ${{A_KEY}}\n{comment}\n"
     assert hidden_text(text) == text
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["a" * 200_000, "key" + "n" * 200_000, "ab1-" * 50_000, "a=" * 100_000, "a://b:" * 40_000, " " * 200_000],
+    ids=lambda word: f"{word[:7]}…",
+)  # fmt: skip
+def test_a_comment_of_very_many_letters_is_read_to_its_end(word: str) -> None:
+    text = f"# {word}, HF_TOKEN=hf_abcdef1 --api-key sk-111111, {word}\nb: |\n  {word}, --api-key sk-222222\n"
+    expected = text.replace("hf_abcdef1", "${HF_TOKEN}").replace("sk-111111", "${API_KEY}")
+    assert hidden_text(text) == expected.replace("sk-222222", "${API_KEY}")
 
 
 def test_text_and_data_are_hidden_alike() -> None:

@@ -49,6 +49,18 @@ def test_a_plan_has_names_for_its_secrets() -> None:
     assert not [word for word in ("sk-abcdef", "hf_abcdef", "site-abcdef") if word in plan_text(plan)]
 
 
+def test_a_password_of_a_url_is_planned_by_name_and_handed_to_the_run() -> None:
+    plan = planned(f"{RECIPE}environment: {{HTTPS_PROXY: 'http://me:pw%40-0001@proxy.lan:3128'}}\n")
+    worker = next(step for step in plan.steps if step.kind == "worker")
+    assert worker.command.env["HTTPS_PROXY"] == "http://me:${PASSWORD_AT_PROXY_LAN}@proxy.lan:3128"
+    assert "0001" not in plan_text(plan)
+    found = with_secrets(plan, "demo.yaml", "site.yaml", {})
+    assert "pw%40-0001" in found.values
+    assert found.plan.resolved.environment == {"HTTPS_PROXY": "http://me:pw%40-0001@proxy.lan:3128"}
+    # The proxy tells what it was given.
+    assert Blot(found.values)("Basic me pw@-0001") == "Basic me ***REDACTED***"
+
+
 def test_a_new_token_is_the_same_configuration() -> None:
     assert planned(RECIPE.replace("hf_abcdef", "hf_rotated")).digest == planned().digest
 

@@ -30,6 +30,7 @@ PREFIXES = (
     "HF_", "TRANSFORMERS_", "DYN_", "NVIDIA_", "OMPI_", "UCX_", "NVSHMEM_",
 )  # fmt: skip
 SECRET = re.compile(r"TOKEN(?!S|I[SZ])|KEY|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+PASSWORD_OF_URL = re.compile(r"""(://[^\s/?#:@"'<>]*:)[^\s/?#"'<>]+@""")
 # A framework to the distributions that it comes in.
 FRAMEWORKS = {
     "vllm": ("vllm",),
@@ -89,7 +90,12 @@ def version_of(packages: dict[str, str], pattern: str) -> str | None:
 def told_environment() -> dict[str, str]:
     """The variables that engines and their libraries read, without the values of secrets."""
     names = [name for name in sorted(os.environ) if name.startswith(PREFIXES)]
-    return {name: REDACTED if SECRET.search(name) else os.environ[name] for name in names}
+    return {name: REDACTED if SECRET.search(name) else told_value(os.environ[name]) for name in names}
+
+
+def told_value(value: str) -> str:
+    """The value of a variable, without the passwords of its URLs."""
+    return PASSWORD_OF_URL.sub(rf"\1{REDACTED}@", value)
 
 
 def model_facts(path: str) -> dict[str, str | None]:

@@ -23,9 +23,14 @@ LIKE_A_SECRET = r"(?=\S*[0-9])(?=\S*[A-Za-z])(?!\S*://)\w[\w+/=.~-]{7,}"
 NAME_IN_COMMENT = re.compile(
     rf"""(?<![\w.-])(?:-[\w.-]+|[\w.-]++(?=["']?\s*[=:]|[ \t]+["']?{LIKE_A_SECRET}))"""
 )
+# `https://user:password@host`; it begins where few texts do, and a word of many letters is read once.
+PASSWORD_OF_URL = re.compile(
+    r"""://(?P<user>[^\s/?#:@"'<>]*):(?P<password>[^\s/?#"'<>]+)@(?P<host>[\w.-]*)"""
+)
 # The S of SECRET is no plural.
 INNOCENT = re.compile(
-    r"(?:(?:max|min|num|n|total)[a-z_-]*tokens|tokeni[sz](?:ers?|ed?|es|ing|ations?)|keywords?|keyboards?"
+    # A bound, or each letter of a long word would be followed to its end.
+    r"(?:(?:max|min|num|n|total)[a-z_-]{0,60}tokens|tokeni[sz](?:ers?|ed?|es|ing|ations?)|keywords?|keyboards?"
     r"|authors?(?!i[sz])(?:hip|ed|ity|ities)?)(?!ecret)"
     # Of Slurm's accounts, of InfiniBand, of quantization.
     r"|(?<![a-z])per[-_]token|wckey|(?<![a-z])pkey",
@@ -72,7 +77,9 @@ def is_distinct(value: str) -> bool:
 
 
 def may_hold_secrets(text: str) -> bool:
-    """A quick look: whether a text has any word in it that could be a secret's name."""
+    """A quick look: whether a text has a URL with a password, or any word that could be a secret's name."""
+    if PASSWORD_OF_URL.search(text):
+        return True
     low = text.lower()
     return any(any(map(is_secret_name, _names_in(line))) for word in WORDS for line in _lines_with(low, word))
 
@@ -123,12 +130,19 @@ def _is_ordinary(text: str) -> bool:
 
 
 def variables_in(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a process that are secrets, and long enough to be told from other text."""
-    return {
+    """The variables of a process that are secrets, and long enough to be told from other text.
+
+    Of a URL with a password it is the password alone.
+    """
+    secrets = {
         name: value
         for name, value in environment.items()
-        if is_secret_name(name)
-        and len(value) >= 8
-        and not value.startswith("/")
-        and is_secret_value(name, value)
+        if is_secret_name(name) and not value.startswith("/") and is_secret_value(name, value)
     }
+    passwords = {
+        f"{name}, for {match['host']}": match["password"]
+        for name, value in environment.items()
+        if name not in secrets
+        for match in PASSWORD_OF_URL.finditer(value)
+    }
+    return {name: value for name, value in {**secrets, **passwords}.items() if len(value) >= LONG_ENOUGH}

@@ -1,35 +1,28 @@
 """The secrets of a recipe: how they are kept out of everything that is written, and come back for the run.
 
 A secret is planned as `${NAME}`: in a plan, a lockfile, a message there is nothing else of it. NAME is the
-variable itself, or a flag in capitals (`--api-key` is `API_KEY`).
+variable itself, a flag in capitals (`--api-key` is `API_KEY`), or the host that a URL has a password for
+(`https://me:x@hub.example` is `PASSWORD_AT_HUB_EXAMPLE`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from servesweep.recipe.problems import KeyPath
 from servesweep.recipe.secret_names import (
     ABOUT,
-    WORD,
     is_distinct,
     is_secret_name,
     is_secret_value,
     variable_of,
 )
+from servesweep.recipe.secret_text import REFERENCE, found_in
 from servesweep.recipe.written import text_of
 
-REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)")
-# `--api-key x`, `--api-key=x`, `NAME=x`, `"api_key": "x"`, `Authorization: Bearer x` within a text.
-IN_TEXT = re.compile(
-    r"""(?P<name>--?[A-Za-z][\w.-]*|[A-Za-z_][\w.-]*)["']?(?P<between>\s*[=:]\s*|\s+)"""
-    r"""(?:(?:Bearer|Basic|Token)\s+)?"""
-    r"""(?:"(?P<double>[^"\n]*)"|'(?P<single>[^'\n]*)'|(?P<bare>\$\{\w+\}|[^\s"'`,;|&<>(){}]+))""",
-    re.IGNORECASE,
-)
 # Texts that a shell reads: it knows what an unset variable means there.
 SHELL_KEYS = frozenset({"pre_launch", "preamble", "commands", "teardown", "default_bash_preamble"})
 
@@ -186,33 +179,10 @@ def _in_list(words: list[Any] | tuple[Any, ...], at: int, around: str | None) ->
 
 
 def _in_text(text: str, change: Change, path: KeyPath) -> str:
-    if WORD.search(text) is None:
-        return text
     pieces, end = [], 0
-    for match, group in _places(text):
-        secret = Secret(path, variable_of(match["name"]), match[group])
-        pieces += [text[end : match.start(group)], change(secret)]
-        end = match.end(group)
+    for found in found_in(text):
+        secret = Secret(path, found.variable, text[found.start : found.end])
+        pieces += [text[end : found.start], change(secret)]
+        end = found.end
     new = "".join([*pieces, text[end:]])
     return text if new == text else new
-
-
-def _places(text: str) -> Iterator[tuple[re.Match[str], str]]:
-    at = 0
-    while match := IN_TEXT.search(text, at):
-        group = next(g for g in ("double", "single", "bare") if match[g] is not None)
-        value, flag = match[group], match["name"].startswith("-")
-        spaced = not match["between"].strip()
-        is_value = not (spaced and (not flag or value.startswith("-")))
-        by_shell = value.startswith("$") and not REFERENCE.fullmatch(value)
-        if (
-            is_value
-            and is_secret_name(match["name"])
-            and is_secret_value(match["name"], value)
-            and not by_shell
-        ):
-            yield match, group
-            at = match.end()
-        else:
-            # What follows the name may be a name itself.
-            at = match.end("name")

@@ -7,7 +7,7 @@ import html
 import json
 import re
 from collections.abc import Iterator
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote
 
 # Shorter, a piece of base64 may be anything's.
 SHORTEST_CODED = 12
@@ -20,7 +20,8 @@ def written_forms(value: str) -> set[str]:
 
     Of a value of several lines also each line that is long enough.
     """
-    pieces = {value, value.strip()}
+    # A password of a URL is written there with percent signs, and told by whom it is sent to without them.
+    pieces = {value, value.strip(), unquote(value)}
     lines = {line.strip() for line in value.splitlines()} - pieces
     pieces |= {line for line in lines if len(line) >= SHORTEST_LINE}
     forms = {form for piece in pieces for form in _quoted(piece)}
