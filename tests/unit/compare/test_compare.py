@@ -188,6 +188,7 @@ def test_which_columns_are_numbers_of_a_measurement() -> None:
              "output_tok_s_per_decode_gpu", "cost_usd_per_million_output_tokens")  # fmt: skip
     assert all(map(is_measured, names))
     assert not [name for name in ("isl", "total_gpus", "std_ttft_ms", "duration_s", "client_lag_p99_ms",
+                                  "half_width_95_p99_ttft_ms", "half_width_95_output_tok_s_per_gpu",
                                   "input_tokens", "configuration") if is_measured(name)]  # fmt: skip
     assert [name for name in names if lower_is_better(name)] == ["p99_ttft_ms", names[-1]]
 

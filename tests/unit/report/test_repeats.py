@@ -7,6 +7,8 @@ import pytest
 from scipy import stats
 
 from servesweep.report.repeats import T_975, interval, t_975
+from servesweep.report.rows import sweep_rows
+from servesweep.report.sweep import load_sweep
 from servesweep.report.write import write_report
 
 
@@ -55,6 +57,22 @@ def test_a_repeat_that_does_not_count_is_left_out_and_one_alone_has_no_interval(
     (repeated.root / "a/points/c4-k1/result.json").unlink()
     write_report(repeated.root)
     assert not (repeated.root / "a/repeats.json").exists()
+
+
+def test_the_table_has_the_half_widths_in_the_row_of_each_repeat_that_is_counted(repeated):
+    for point, ttft in (("c4", 5.0), ("c4-k1", 7.0), ("c8", 9.0)):
+        measure(repeated, point, 10.0, p99_ttft_ms=ttft)
+    repeated.put("a/points/c4-k2/result.json", {"schema": 1, "digest": "of another plan", "valid": True})
+    rows = {row["point"]: row for row in sweep_rows(load_sweep(repeated.root))}
+    widths = {
+        point: [
+            row[f"half_width_95_{name}"] for name in ("p99_ttft_ms", "output_throughput_tok_s", "p50_itl_ms")
+        ]
+        for point, row in rows.items()
+    }
+    # Mean 6, standard deviation sqrt(2), t(1) = 12.7062: 12.7062 * sqrt(2) / sqrt(2).
+    both = [pytest.approx(12.7062), 0.0, None]
+    assert widths == {"c4": both, "c4-k1": both, "c4-k2": [None] * 3, "c8": [None] * 3}
 
 
 def test_only_numbers_that_all_repeats_have_and_that_have_a_spread_count(repeated):

@@ -25,7 +25,11 @@ HEAD = (
     "total_throughput_tok_s,output_tok_s_per_gpu,total_tok_s_per_gpu,output_tok_s_per_user,"
     "output_tok_s_per_decode_gpu,input_tok_s_per_prefill_gpu,output_tok_s_per_allocated_gpu,"
     "gpu_hour_price_usd,cost_usd_per_million_output_tokens,cost_usd_per_million_total_tokens,"
-    "slo_met,slo_missed,client_saturated,client_lag_p99_ms,started_at,duration_s,digest,job_id"
+    "slo_met,slo_missed,client_saturated,client_lag_p99_ms,started_at,duration_s,digest,job_id,"
+    "half_width_95_request_throughput_per_s,half_width_95_output_throughput_tok_s,"
+    "half_width_95_output_tok_s_per_gpu,half_width_95_output_tok_s_per_user,"
+    "half_width_95_p50_ttft_ms,half_width_95_p99_ttft_ms,half_width_95_p50_itl_ms,half_width_95_p99_itl_ms,"
+    "half_width_95_p50_e2el_ms,half_width_95_p99_e2el_ms"
 )
 METRICS = {"mean_ttft_ms": 12.5, "output_throughput_tok_s": 170.66666, "output_tok_s_per_gpu": 10.666666}
 

@@ -14,8 +14,9 @@ REPEAT = re.compile(r"-k\d+$")
 MEASURED = re.compile(
     r"_(?:ms|tok_s|per_s|per_user)$|_per_(?:\w+_)?gpu$|^(?:accuracy|score)(?:_|$)|^cost_\w+$", re.ASCII
 )
-# Of the client, not of what is measured.
+# Of the client, not of what is measured; how far the numbers of requests or of repeats are from each other.
 NOT_MEASURED = ("client_lag_p99_ms",)
+SPREADS = ("std_", "half_width_95_")
 LOWER_IS_BETTER = re.compile(r"_ms$|^cost_")
 LOAD = ("isl", "osl", "concurrency", "request_rate")
 
@@ -49,7 +50,7 @@ class Samples:
 
 def is_measured(name: str) -> bool:
     """Whether a column is a measured number that is better when it is larger, or smaller."""
-    return MEASURED.search(name) is not None and name not in NOT_MEASURED and not name.startswith("std_")
+    return MEASURED.search(name) is not None and name not in NOT_MEASURED and not name.startswith(SPREADS)
 
 
 def lower_is_better(metric: str) -> bool:

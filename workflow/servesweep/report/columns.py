@@ -119,7 +119,22 @@ ORIGIN = (
     Column("digest", "text", "identity of the point: deployment, load, version of the result"),
     Column("job_id", "text", "Slurm job"),
 )
-COLUMNS = (*WHAT, *GPUS, *LOAD, *COUNTS, *MEASURED, *DERIVED, *ORIGIN)
+# Of the numbers that people read first.
+WITH_INTERVAL = (
+    *("request_throughput_per_s", "output_throughput_tok_s", "output_tok_s_per_gpu", "output_tok_s_per_user"),
+    *(f"{percentile}_{latency}_ms" for latency in ("ttft", "itl", "e2el") for percentile in ("p50", "p99")),
+)
+HALF_WIDTH = "half_width_95_"
+# Behind all others, whose places stay.
+REPEATED = tuple(
+    Column(
+        f"{HALF_WIDTH}{name}",
+        "number",
+        f"half width of the 95 % interval of {name} over the repeats of the level; empty without",
+    )
+    for name in WITH_INTERVAL
+)
+COLUMNS = (*WHAT, *GPUS, *LOAD, *COUNTS, *MEASURED, *DERIVED, *ORIGIN, *REPEATED)
 NAMES = tuple(column.name for column in COLUMNS)
 TAKEN = frozenset(NAMES) - {column.name for column in MEASURED}
 """Columns that no metric of a result fills: the table itself knows what stands there."""

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from servesweep.report.columns import NAMES, ROLES, TAKEN, Cell, Row, empty_row
+from servesweep.report.columns import HALF_WIDTH, NAMES, ROLES, TAKEN, WITH_INTERVAL, Cell, Row, empty_row
 from servesweep.report.files import Result
 from servesweep.report.parallelism import sizes
 from servesweep.report.plan_file import Plan
 from servesweep.report.prices import Prices, price_of
+from servesweep.report.repeats import repeats_of
 from servesweep.report.sweep import Configuration, Point, Sweep
 
 
@@ -18,10 +19,24 @@ def sweep_rows(sweep: Sweep, prices: Prices | None = None) -> list[Row]:
     this version does not name. `prices` None takes those that each configuration was planned with.
     """
     return [
-        point_row(configuration, point, prices)
+        point_row(configuration, point, prices) | widths.get(point.id, {})
         for configuration in sweep.configurations
+        for widths in [_half_widths(configuration)]
         for point in configuration.points
     ]
+
+
+def _half_widths(configuration: Configuration) -> dict[str, Row]:
+    """What the repeats of a level say together, in the row of each one that is counted."""
+    return {
+        point: {
+            f"{HALF_WIDTH}{name}": repeats.metrics[name].half_width_95
+            for name in WITH_INTERVAL
+            if name in repeats.metrics
+        }
+        for repeats in repeats_of(configuration).values()
+        for point in repeats.points
+    }
 
 
 def names_of(rows: Sequence[Row]) -> list[str]:
