@@ -51,3 +51,19 @@ def test_a_price_in_another_cluster_file_is_told_by_the_next_sweep(two: Any) -> 
     assert sweep(two, "quick", "cluster=config/priced.yaml") == "quick"
     assert two.kept("points/*/*") == before
     assert all(float(row["cost_usd_per_million_output_tokens"]) > 0 for row in rows(two))
+
+
+@pytest.mark.long
+def test_snakemakes_own_report_is_of_no_other_selection(two: Any) -> None:
+    assert sweep(two, "quick") == "quick"
+    quick, other = (f"recipes=config/recipes/{name}.yaml" for name in ("quick", "other"))
+    done = two.project.snakemake("--report", "own.html", "--config", quick)
+    assert done.returncode == 0, done.stdout
+    done = two.project.snakemake("--report", "other.html", "--config", other)
+    assert done.returncode == 1
+    assert "results/summary.csv: it tells of quick, which is not in this sweep; " in done.stdout
+    assert "Traceback" not in done.stdout
+    assert not (two.project.root / "other.html").exists()
+    assert two.project.snakemake("report", "-q", "all", "--config", other).returncode == 0
+    done = two.project.snakemake("--report", "other.html", "--config", other)
+    assert done.returncode == 0, done.stdout

@@ -19,6 +19,7 @@ end_at_once()
 if workflow.is_main_process:
     from servesweep.runtime.controller import begin, locks_beside, open_table
     from servesweep.runtime.executor_answers import answer_the_executor
+    from servesweep.runtime.own_report import refuse_other_tables
     from servesweep.runtime.quiet_errors import QuietErrors
     from servesweep.runtime.unstarted import UnstartedRuns
 
@@ -53,6 +54,12 @@ def validation_of(wildcards):
     record, files = table.record(wildcards), RunFiles(RESULTS / wildcards.configuration)
     finished = is_finished(files, table.plan(wildcards.configuration))
     return ancient(record) if finished else record
+
+
+def sweep_category(wildcards):
+    """Snakemake asks for it when it makes its own report, and never whether the tables are up to date."""
+    refuse_other_tables(table.plans)
+    return "Sweep"
 
 
 wildcard_constraints:

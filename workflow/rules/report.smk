@@ -20,13 +20,13 @@ rule summarize:
         page=report(
             "results/report.html",
             caption="../report/page.rst",
-            category="Sweep",
+            category=sweep_category,
             labels={"what": "The report", "form": "page"},
         ),
         table=report(
             "results/summary.csv",
             caption="../report/table.rst",
-            category="Sweep",
+            category=sweep_category,
             labels={"what": "Every point", "form": "table"},
         ),
         parquet="results/summary.parquet",
