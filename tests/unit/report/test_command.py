@@ -1,5 +1,7 @@
 """`servesweep export`."""
 
+import csv
+import io
 import json
 from pathlib import Path
 
@@ -66,3 +68,70 @@ def test_where_no_results_are_a_sentence_says_so(tmp_path, form):
     code, out, told = run(tmp_path, "--format", form)
     assert (code, out) == (1, "")
     assert str(tmp_path) in told
+
+
+@pytest.fixture
+def two(tree):
+    """Two configurations of one directory, of which the latest sweep had one."""
+    for name, rate in (("a", 10.0), ("b", 20.0)):
+        tree.plan(name, {"c1": 1})
+        tree.result(name, "c1", {"output_throughput_tok_s": rate})
+    tree.put("sweep.json", {"schema": 1, "configurations": ["b"], "gpu_quota": None})
+    return tree.root
+
+
+def exported(out, form):
+    rows = json.loads(out) if form == "inferencex" else csv.DictReader(io.StringIO(out))
+    return [row["configuration"] for row in rows]
+
+
+@pytest.mark.parametrize("form", ["inferencex", "csv"])
+@pytest.mark.parametrize(
+    ("words", "configurations"),
+    [
+        ([""], ["a", "b"]),
+        (["", "--sweep", "sweep.json"], ["b"]),
+        (["sweep.json"], ["b"]),
+        (["a"], ["a"]),
+    ],
+)
+def test_what_is_exported_of_a_directory_of_results(two, form, words, configurations):
+    paths = [word if word.startswith("--") else two / word for word in words]
+    code, out, _ = run(*paths, "--format", form)
+    assert (code, exported(out, form)) == (0, configurations)
+
+
+def test_a_configuration_is_exported_from_within_its_directory(two, monkeypatch):
+    monkeypatch.chdir(two / "b")
+    for form in ("inferencex", "csv"):
+        assert exported(run(".", "--format", form)[1], form) == ["b"]
+
+
+def test_a_lockfile_becomes_a_table(tmp_path):
+    lock = tmp_path / "recipe.lock.yaml"
+    lock.write_text(
+        "lock:\n  configuration: demo\n  recipe: demo.yaml\n  results:\n"
+        "    c1: {status: valid, concurrency: 1, p99_ttft_ms: 12.5}\n"
+        "    c2: {status: not valid, reason: no result, concurrency: 2}\n"
+    )
+    code, out, _ = run(lock, "--format", "csv")
+    rows = [{key: cell for key, cell in row.items() if cell} for row in csv.DictReader(io.StringIO(out))]
+    about = {"configuration": "demo", "recipe": "demo.yaml"}
+    assert code == 0
+    assert rows == [
+        {**about, "point": "c1", "status": "valid", "concurrency": "1", "p99_ttft_ms": "12.5"},
+        {**about, "point": "c2", "status": "invalid", "reason": "no result", "concurrency": "2"},
+    ]
+
+
+@pytest.mark.parametrize("form", ["inferencex", "csv"])
+def test_a_list_that_is_none_and_a_choice_of_nothing_are_told(two, form):
+    (two / "other.json").write_text('{"configurations": 3}')
+    for sweep in ("other.json", "gone.json"):
+        code, out, told = run(two, "--sweep", two / sweep, "--format", form)
+        assert (code, out) == (1, "")
+        assert told == f"{two / sweep}: no list of configurations; a run of snakemake writes it\n"
+    for path in ("sweep.json", "a"):
+        code, _, told = run(two / path, "--sweep", two / "sweep.json", "--format", form)
+        assert code == 2
+        assert f"--sweep chooses of a directory of results, and {two / path} is none" in told

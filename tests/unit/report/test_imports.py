@@ -124,6 +124,13 @@ def test_a_results_directory_or_one_configuration_of_it(sweep):
     assert read_rows(sweep / "a") == read_rows(sweep) == read_rows(sweep, ["a"])
 
 
+def test_the_configurations_of_a_sweep_s_list(sweep, tree):
+    tree.plan("b", {"c1": 1})
+    tree.put("sweep.json", {"schema": 1, "configurations": ["a"], "gpu_quota": None})
+    assert {row["configuration"] for row in read_rows(sweep)} == {"a", "b"}
+    assert {row["configuration"] for row in read_rows(sweep / "sweep.json")} == {"a"}
+
+
 def test_what_is_exported_comes_back_with_the_same_numbers(sweep, tmp_path):
     (tmp_path / "agg.json").write_text(inferencex_json(load_sweep(sweep)))
     [row] = read_rows(tmp_path / "agg.json")

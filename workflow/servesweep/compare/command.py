@@ -44,9 +44,10 @@ def compare(
 ) -> None:
     """Judge NEW against BASELINE: exits with 1 where a number became worse, or a point was lost.
 
-    Each is a directory of results or of one configuration, summary.csv or summary.parquet, a lockfile, or a
-    result file of another tool. A number is worse where it is worse than the tolerance allows and, where
-    points were repeated, by more than their spread explains. Exits with 2 where nothing can be compared.
+    Each is a directory of results or of one configuration, a sweep's list (results/sweep.json), summary.csv
+    or summary.parquet, a lockfile, or a result file of another tool. A number is worse where it is worse than
+    the tolerance allows and, where points were repeated, by more than their spread explains. Exits with 2
+    where nothing can be compared.
     """
     # Drawing libraries take a second to load, and every process of a run starts this command line.
     from servesweep.compare import judge, text

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from servesweep.report.columns import COLUMNS, Cell, Kind, Row, empty_row
+from servesweep.report.imports import lockfile
 from servesweep.report.imports.forms import rows_of
 from servesweep.report.imports.rollup import is_rollup_csv, rollup_csv_rows
+from servesweep.report.named import sweep_at, sweep_listed
 from servesweep.report.rows import sweep_rows
-from servesweep.report.sweep import load_sweep
 from servesweep.report.table_files import parquet_rows
 
 KINDS: dict[str, Kind] = {column.name: column.kind for column in COLUMNS}
@@ -22,7 +23,7 @@ class UnreadableError(ValueError):
 
 
 def read_rows(path: Path, only: Sequence[str] | None = None) -> list[Row]:
-    """Return the rows of a results directory, a table of ours, or result files of other tools.
+    """Return the rows of a results directory, a sweep's list, a table or a lockfile, or other tools' results.
 
     Every row has every name of `columns.NAMES`, None where the file does not know it. `only` chooses
     and orders the configurations of a results directory.
@@ -39,10 +40,8 @@ def read_rows(path: Path, only: Sequence[str] | None = None) -> list[Row]:
 
 
 def _directory(path: Path, only: Sequence[str] | None) -> list[Row]:
-    if (path / "plan.json").exists():
-        return sweep_rows(load_sweep(path.parent, [path.name]))
-    if only is not None or next(path.glob("*/plan.json"), None):
-        return sweep_rows(load_sweep(path, only))
+    if sweep := sweep_at(path, only):
+        return sweep_rows(sweep)
     return [row for file in sorted(path.rglob("*.json")) for row in _json(file, strict=False)]
 
 
@@ -52,9 +51,18 @@ def _file(path: Path) -> list[Row]:
             return _parquet(path)
         if path.suffix == ".csv":
             return _csv(path)
-        return _json(path, strict=True)
+        if path.suffix in lockfile.ENDINGS:
+            return list(lockfile.lockfile_rows(path))
+        return _json(path, strict=True) or _listed(path)
+    except lockfile.NoLockfileError as error:
+        raise UnreadableError(str(error)) from None
     except OSError as error:
         raise UnreadableError(f"{path}: {error.strerror or error}") from None
+
+
+def _listed(path: Path) -> list[Row]:
+    sweep = sweep_listed(path)
+    return sweep_rows(sweep) if sweep else []
 
 
 def _json(path: Path, *, strict: bool) -> list[Row]:
