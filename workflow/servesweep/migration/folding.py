@@ -5,7 +5,7 @@ from __future__ import annotations
 from servesweep.migration.entries import Block, Entry
 from servesweep.migration.remarks import ATTENTION
 from servesweep.migration.scope import Scope, get
-from servesweep.recipe.sweeping import PLACEHOLDER
+from servesweep.recipe.grid_values import PLACEHOLDER
 
 
 def settle_place(scope: Scope, section: str, where: str, dedicated: str) -> None:

@@ -21,6 +21,8 @@ from servesweep.plan.resolving import configuration_of, document_of, variants_of
 from servesweep.plan.section_rules import section_problems
 from servesweep.plan.settings import where_it_was_set, with_settings
 from servesweep.recipe.cluster import Cluster
+from servesweep.recipe.grid_faults import told_once
+from servesweep.recipe.grid_values import GridValue
 from servesweep.recipe.problems import Problem, RecipeError
 from servesweep.recipe.secret_names import may_hold_secrets
 from servesweep.recipe.secrets import hidden
@@ -56,6 +58,7 @@ def read_recipe_file(
     settings, facts = (*(lock.settings if lock else ()), *settings), facts or facts_of(cluster)
     secretive = bool(settings) or may_hold_secrets(document.text)
     planned: list[tuple[Configuration, Plan]] = []
+    faults: list[tuple[tuple[GridValue, ...], Problem]] = []
     for variant in variants_of_file(document, recipe.selector, problems, lock):
         given: Variant | None = None
         try:
@@ -67,7 +70,8 @@ def read_recipe_file(
         except RecipeError as error:
             found = [*error.problems, *(section_problems(given) if given else ())]
             fresh = (problem for problem in found if not _follows(problem, unusable))
-            problems += [where_it_was_set(problem, settings) for problem in fresh]
+            faults += [(variant.values, where_it_was_set(problem, settings)) for problem in fresh]
+    problems += told_once(faults)
     if problems:
         raise RecipeError(problems)
     return planned

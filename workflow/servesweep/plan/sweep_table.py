@@ -15,6 +15,8 @@ from servesweep.plan.recipe_files import find_recipes
 from servesweep.plan.secrets import missing_secrets
 from servesweep.plan.sweep import read_recipe_file, read_sweep
 from servesweep.plan.table import RECIPE_ROOT, RESULTS, Table, held_gpus
+from servesweep.recipe.grid_faults import told_once
+from servesweep.recipe.grid_values import GridValue
 from servesweep.recipe.problems import Problem, RecipeError, nearest, shown
 
 CONFIG_KEYS = ("recipes", "cluster", "set")
@@ -92,14 +94,17 @@ def validated(
     cluster = read_cluster(cluster_file)
     plans: list[tuple[str, Plan]] = []
     problems: list[Problem] = []
+    faults: list[tuple[tuple[GridValue, ...], Problem]] = []
     for recipe in find_recipes(words):
         for configuration, plan in read_recipe_file(recipe, cluster, RECIPE_ROOT, settings, RESULTS):
             plans.append((recipe.path, plan))
-            problems += preflight(plan, configuration.variant, look=look)
+            values = configuration.variant.values
+            faults += [(values, told) for told in preflight(plan, configuration.variant, look=look)]
             lacking = missing_secrets(plan, recipe.path, cluster_file)
             problems += [Problem(recipe.path, None, "", sentence) for sentence in lacking]
+    problems = [*told_once(faults), *problems]
     if problems:
-        raise RecipeError(dict.fromkeys(problems))
+        raise RecipeError(problems)
     return plans
 
 

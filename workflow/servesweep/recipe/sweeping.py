@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from servesweep.recipe.grid_values import PLACEHOLDER, GridValue, grid_values
 from servesweep.recipe.located import Located, plain
 from servesweep.recipe.problems import KeyPath, Problem, RecipeError, dotted, nearest
 from servesweep.recipe.secret_names import is_secret_name, is_secret_value
@@ -16,7 +17,6 @@ from servesweep.recipe.written import text_of
 MAX_POINTS = 10_000
 # Keys of a benchmark in which its own placeholders are filled.
 OWN_PLACEHOLDERS = (["command"], ["args"], ["env"])
-PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
 
 
 class SweepError(RecipeError):
@@ -27,7 +27,16 @@ class SweepError(RecipeError):
         self.sample = sample
 
 
-def expand_sweep(recipe: Located, file: str) -> list[tuple[str, Located]]:
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One combination of a grid: its label, the recipe without `sweep`, and the values that are in it."""
+
+    label: str
+    recipe: Located
+    values: tuple[GridValue, ...] = ()
+
+
+def expand_sweep(recipe: Located, file: str) -> list[Point]:
     """Expand a recipe's `sweep`, first parameter slowest.
 
     A string that is exactly `{parameter}` becomes the value with its type; inside a longer string
@@ -35,27 +44,26 @@ def expand_sweep(recipe: Located, file: str) -> list[tuple[str, Located]]:
     not templates.
 
     Returns:
-        (label, recipe without `sweep`) for each combination; one with an empty label when there is no sweep.
+        a point for each combination; one with an empty label when there is no sweep.
 
     Raises:
         SweepError: for a malformed sweep, an unused parameter, or more than 10,000 combinations.
     """
     if "sweep" not in recipe.value:
-        return [("", recipe)]
+        return [Point("", recipe)]
     sweep = recipe.value["sweep"]
     body = Located({key: item for key, item in recipe.value.items() if key != "sweep"}, recipe.line)
     _check(sweep, body, file)
-    names = list(sweep.value)
     # Whatever holds no placeholder is the same in all points: not even looked into again.
     varying = {key for key, item in body.value.items() if _placeholders(item)}
     expanded = []
-    for values in itertools.product(*(plain(sweep.value[name]) for name in names)):
-        point = dict(zip(names, values, strict=True))
+    for values in itertools.product(*grid_values(sweep, body)):
+        point = {one.parameter: one.value for one in values}
         label = "_".join(f"{name}{_text(value)}" for name, value in point.items())
         parts = {
             key: _substitute(item, point) if key in varying else item for key, item in body.value.items()
         }
-        expanded.append((label, Located(parts, body.line)))
+        expanded.append(Point(label, Located(parts, body.line), values))
     return expanded
 
 

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from servesweep.recipe.grid_values import GridValue
 from servesweep.recipe.located import LinesOf, Located, locate, merge, plain
 from servesweep.recipe.naming import safe_name
 from servesweep.recipe.problems import KeyPath, Problem, RecipeError, dotted, nearest
 from servesweep.recipe.setting import set_value
 from servesweep.recipe.source import Document, nearest_line
-from servesweep.recipe.sweeping import SweepError, expand_sweep
+from servesweep.recipe.sweeping import Point, SweepError, expand_sweep
 from servesweep.recipe.written import WrittenFloat, WrittenInt
 from servesweep.recipe.zipping import ZipError, zip_slices
 
@@ -32,6 +33,7 @@ class Variant:
     every key path, an overridden value's line being that of the override; `notes` are sentences for
     the user. `faults` make it no configuration: what is wrong with the block it comes from, for
     `read_recipe` to tell beside the faults of its data, which is empty where nothing can be built.
+    `values` are those of a grid that were put in.
     """
 
     suffix: str | None
@@ -41,6 +43,7 @@ class Variant:
     origin: str | None = None
     path: str = ""
     faults: tuple[Problem, ...] = ()
+    values: tuple[GridValue, ...] = ()
 
     def line(self, path: KeyPath) -> int:
         """Line of a key path, or of its nearest ancestor that the file has."""
@@ -182,7 +185,8 @@ def _swept(
     # What no placeholder changes is the same in each point, and made once.
     shared = {id(item): plain(item) for item in recipe.value.values()}
     points, faults = _points(recipe, document.path)
-    for point, expanded in points:
+    for at in points:
+        point, expanded = at.label, at.recipe
         name = _field(expanded, "name")
         if point and isinstance(name, str):
             named = Located(f"{name}_{point}", expanded.value["name"].line)
@@ -200,17 +204,18 @@ def _swept(
                 origin=origin,
                 path=document.path,
                 faults=faults,
+                values=at.values,
             )
         )
     return variants
 
 
-def _points(recipe: Located, file: str) -> tuple[list[tuple[str, Located]], tuple[Problem, ...]]:
+def _points(recipe: Located, file: str) -> tuple[list[Point], tuple[Problem, ...]]:
     """The points of a recipe's grid; of one with faults those, and a sample or an empty recipe."""
     try:
         return expand_sweep(recipe, file), ()
     except SweepError as error:
-        return [("", error.sample or Located({}, recipe.line))], error.problems
+        return [Point("", error.sample or Located({}, recipe.line))], error.problems
 
 
 def distinct(variants: list[Variant], document: Document) -> list[Variant]:
