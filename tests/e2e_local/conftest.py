@@ -52,7 +52,8 @@ class Quick:
         self.project.write("config/recipes/quick.yaml", json.dumps(data, indent=1))
 
     def validate(self) -> None:
-        done = self.project.servesweep("validate", "config/recipes", "--cluster", "config/local.yaml")
+        words = ["config/recipes", "--cluster", "config/local.yaml", "--results", "results"]
+        done = self.project.servesweep("validate", *words)
         assert done.returncode == 0, done.stdout
 
     def run(self) -> subprocess.CompletedProcess[str]:

@@ -278,7 +278,10 @@ def test_the_shipped_recipe_brings_a_killed_mocker_back_to_its_frontend(
     require("etcd", shutil.which("etcd") is not None, "apt-get install etcd-server")
     recipe = Path(__file__).parents[2] / "config/recipes/features/worker-restart.yaml"
     shutil.copy(recipe, quick.project.root / "config/recipes/quick.yaml")
-    words = ["--set", "roles.agg.restart.backoff_seconds=1", "--cluster", "config/local.yaml"]
+    words = [
+        *("--set", "roles.agg.restart.backoff_seconds=1"),
+        *("--cluster", "config/local.yaml", "--results", "results"),
+    ]
     said = quick.project.servesweep("validate", "config/recipes/quick.yaml", *words)
     assert said.returncode == 0, said.stdout
     run = subprocess.Popen(

@@ -44,7 +44,14 @@ def test_a_feature_recipe_runs_on_this_machine(quick: Any, require: Any, recipe:
     shutil.copy(
         REPOSITORY / f"config/recipes/features/{recipe}.yaml", project.root / "config/recipes/quick.yaml"
     )
-    words = ["--set", "benchmark.num_prompts_mult=2", "--cluster", "config/local.yaml"]
+    words = [
+        "--set",
+        "benchmark.num_prompts_mult=2",
+        "--cluster",
+        "config/local.yaml",
+        "--results",
+        "results",
+    ]
     assert project.servesweep("validate", "config/recipes/quick.yaml", *words).returncode == 0
     done = project.servesweep("run", "results/quick", "--launcher", "local")
     assert done.returncode == 0, done.stdout

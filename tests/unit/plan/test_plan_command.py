@@ -172,6 +172,17 @@ def test_no_preflight_looks_for_nothing_on_this_machine(run) -> None:  # type: i
     assert CliRunner().invoke(main, words).exit_code == 0
 
 
+def test_validation_writes_plans_only_where_it_is_told_to(run) -> None:  # type: ignore[no-untyped-def]
+    Path("a.yaml").write_text(HEAD + PD)
+    Path("site.yaml").write_text("launcher: slurm\ndefault_partition: batch\n")
+    words = ["validate", "a.yaml", "--cluster", "site.yaml", "--no-preflight"]
+    before = sorted(Path().rglob("*"))
+    assert CliRunner().invoke(main, words).output.endswith("1 configuration is valid\n")
+    assert sorted(Path().rglob("*")) == before
+    assert CliRunner().invoke(main, [*words, "--results", "out"]).exit_code == 0
+    assert sorted(p.name for p in Path("out/a").iterdir()) == ["plan.json", "recipe.yaml"]
+
+
 def test_the_cluster_file_is_the_workflow_s_where_none_is_named(run) -> None:  # type: ignore[no-untyped-def]
     Path("a.yaml").write_text(HEAD + PD)
     none = CliRunner().invoke(main, ["validate", "a.yaml"])

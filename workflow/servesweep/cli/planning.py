@@ -19,9 +19,7 @@ NO_PREFLIGHT = "Look for no model, image or program on this machine: the plan is
 @click.option("--cluster", "cluster_file", help="Cluster file; default: what config/config.yaml names.")
 @click.option("--set", "settings", multiple=True, help="Change one value, such as roles.decode.workers=4.")
 @click.option("--no-preflight", is_flag=True, help=NO_PREFLIGHT)
-@click.option(
-    "--results", type=click.Path(path_type=Path), default=Path("results"), help="Where plans are written."
-)
+@click.option("--results", type=click.Path(path_type=Path), help="Write the plans to this directory.")
 @click.option(
     "--record", type=click.Path(path_type=Path), help="File that notes the validated configurations."
 )
@@ -30,10 +28,10 @@ def validate(
     cluster_file: str | None,
     settings: tuple[str, ...],
     no_preflight: bool,
-    results: Path,
+    results: Path | None,
     record: Path | None,
 ) -> None:
-    """Check recipes and write the plan of every configuration."""
+    """Check recipes, and write the plan of every configuration where --results names a directory."""
     from servesweep.plan.default_cluster import CONFIG, default_cluster
     from servesweep.plan.plan import plan_text
     from servesweep.plan.secrets import sources
@@ -48,8 +46,9 @@ def validate(
     except RecipeError as error:
         raise CommandFault(str(error)) from None
     for path, plan in plans:
-        found = sources(plan, path, cluster_file)
-        keep_plan(RunFiles(results / plan.configuration), plan_text(plan), path, found)
+        if results is not None:
+            found = sources(plan, path, cluster_file)
+            keep_plan(RunFiles(results / plan.configuration), plan_text(plan), path, found)
         for note in plan.notes:
             click.echo(f"{plan.configuration}: {note}")
     if record:
