@@ -5,6 +5,7 @@ rule run:
         "results/{configuration}/run.json",
     log:
         "results/{configuration}/run.log",
+    priority: table.turn
     threads: session_threads
     resources:
         mpi="srun",

@@ -7,6 +7,7 @@ rule validate:
         record="results/.validated/{recipe}.json",
     log:
         "results/.validated/{recipe}.log",
+    priority: table.turn_of_recipe
     localrule: True
     params:
         digests=table.digests,

@@ -247,6 +247,14 @@ def test_a_resource_is_a_value_where_the_whole_sweep_asks_the_same() -> None:
     ]
 
 
+def test_runs_take_turns_in_the_order_of_the_table_behind_all_validations() -> None:
+    found = table("config/recipes/one.yaml config/recipes/family.yaml")
+    runs = [found.turn(wildcards(configuration=name)) for name in ("one", "family_a", "family_b")]
+    validations = [found.turn_of_recipe(wildcards(recipe=name)) for name in ("one", "family")]
+    assert (validations, found.before_all_runs, runs) == ([6, 5], 4, [3, 2, 1])
+    assert SweepTable("config/cluster.yaml").turn(wildcards(configuration="one")) == 0
+
+
 def test_a_quota_is_shared_by_the_gpus_of_each_configurations_nodes() -> None:
     found = table()
     assert found.share_of_quota() == 0

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -98,6 +99,27 @@ class Table:
     def setting_words(self, wildcards: Wildcards) -> list[str]:
         """The values of the command line, as a function: Snakemake looks for wildcards in plain text."""
         return [f"--set={assignment}" for assignment in self.settings]
+
+    def turn(self, wildcards: Wildcards) -> int:
+        """Priority of a run: configurations run in the order of the table. Inside a job there is one."""
+        return self._turns.get(wildcards.configuration, 0)
+
+    def turn_of_recipe(self, wildcards: Wildcards) -> int:
+        """Priority of a validation: before all runs, in the order in which recipes are named."""
+        return self.before_all_runs + self._turns_of_recipes.get(wildcards.recipe, 0)
+
+    @property
+    def before_all_runs(self) -> int:
+        """A priority above those of runs."""
+        return len(self.plans) + 1
+
+    @cached_property
+    def _turns(self) -> dict[str, int]:
+        return {name: len(self.plans) - at for at, name in enumerate(self.plans)}
+
+    @cached_property
+    def _turns_of_recipes(self) -> dict[str, int]:
+        return {name: len(self.recipes) - at for at, name in enumerate(self.recipes)}
 
     def digests(self, wildcards: Wildcards) -> list[str]:
         """Identity of every configuration of a recipe: a changed one validates the recipe again."""
