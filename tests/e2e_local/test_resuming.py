@@ -19,8 +19,8 @@ LONG_ANSWERS = {"ttft-ms": 5, "itl-ms": 60}
 LONG_POINTS = {"osl": 32, "random_range_ratio": 1.0, "concurrencies": "1x2", "num_prompts_mult": 1}
 
 
-def start_snakemake(quick: Any) -> Any:
-    return quick.project.start("--config", "recipes=config/recipes")
+def start_snakemake(quick: Any, *words: str) -> Any:
+    return quick.project.start(*words, "--config", "recipes=config/recipes")
 
 
 def statuses(quick: Any) -> dict[str, str]:
@@ -174,6 +174,22 @@ def test_after_ctrl_c_the_same_command_goes_on(
         outcome=f"{told('stopped by SIGINT')}; nothing is left running",
         kept="the finished point; the same command measures the other",
     )
+
+
+def test_an_interrupted_controller_says_that_the_run_in_progress_goes_on(
+    quick: Any, eventually: Eventually
+) -> None:
+    sweep = start_snakemake(quick, "-q", "all")
+    eventually(lambda: quick.exists("allocation.json"))
+    os.kill(sweep.pid, signal.SIGINT)
+    out, _ = sweep.communicate(timeout=120)
+    assert sweep.returncode != 0, out
+    assert (
+        "Interrupted: no further run begins, and one that got no signal itself comes to its end first;"
+        " the same command goes on later.\n" in out
+    )
+    assert "every point is valid" in out
+    assert quick.snakemake().returncode == 0
 
 
 def test_after_kill_9_of_the_controller_the_same_command_finishes(

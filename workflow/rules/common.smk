@@ -19,6 +19,7 @@ end_at_once()
 if workflow.is_main_process:
     from servesweep.runtime.controller import begin, locks_beside, open_table
     from servesweep.runtime.executor_answers import answer_the_executor
+    from servesweep.runtime.interruption import Interruption
     from servesweep.runtime.own_report import refuse_other_tables
     from servesweep.runtime.quiet_errors import QuietErrors
     from servesweep.runtime.unstarted import UnstartedRuns
@@ -32,6 +33,8 @@ if workflow.is_main_process:
     )
     answer_the_executor(table.plans.values(), Path(".snakemake"))
     logger.addHandler(UnstartedRuns())
+    launchers = {plan.launcher for plan in table.plans.values()}
+    logger.addHandler(Interruption("slurm" if "slurm" in launchers else "local"))
     if any(part.name == "ALL" for part in workflow.output_settings.quiet or ()):
         logger.addHandler(QuietErrors())
     # As they are before Snakemake takes its own.
