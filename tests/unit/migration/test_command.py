@@ -41,6 +41,13 @@ def test_one_file_goes_to_the_terminal_and_its_notes_to_stderr(recipes: Path) ->
     assert (recipes / "one.yaml").read_text() == V1
 
 
+def test_a_dash_is_standard_output_and_no_directory(recipes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(recipes)
+    result = run("one.yaml", "--output", "-")
+    assert (result.exit_code, result.stdout) == (0, V2)
+    assert not Path("-").exists()
+
+
 def test_a_tree_is_written_below_another_directory_and_bad_files_do_not_stop_it(recipes: Path) -> None:
     target = recipes.parent / "new"
     result = run(recipes, "--output", target)
@@ -69,6 +76,12 @@ def test_in_place_writes_once_keeps_the_mode_and_leaves_no_temporary_file(recipe
     ("words", "sentence"),
     [
         (["recipes"], "for several files say --in-place or --output DIR"),
+        (
+            ["recipes", "--output", "-"],
+            "standard output takes one file: for several say --in-place or --output DIR",
+        ),
+        (["a.yaml", "b.yaml", "--output", "-"], "standard output takes one file"),
+        (["a.yaml", "--in-place", "--output", "-"], "say --in-place or --output, not both"),
         (["recipes", "--in-place", "--output", "new"], "say --in-place or --output, not both"),
     ],
 )

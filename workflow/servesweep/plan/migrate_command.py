@@ -12,7 +12,9 @@ import click
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE|DIR...")
 @click.option("--in-place", is_flag=True, help="Write each file where it is.")
 @click.option(
-    "--output", type=click.Path(path_type=Path, file_okay=False), help="Write below this directory."
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False, allow_dash=True),
+    help="Write below this directory; - is standard output, for one file.",
 )
 def migrate(paths: tuple[Path, ...], in_place: bool, output: Path | None) -> None:
     """Rewrite v1 recipes as schema 2, keeping comments and order; one file alone goes to the terminal.
@@ -25,8 +27,11 @@ def migrate(paths: tuple[Path, ...], in_place: bool, output: Path | None) -> Non
     """
     if in_place and output is not None:
         raise click.UsageError("say --in-place or --output, not both")
-    to_terminal = not in_place and output is None
-    if to_terminal and (len(paths) > 1 or paths[0].is_dir()):
+    several = len(paths) > 1 or paths[0].is_dir()
+    if several and output == Path("-"):
+        raise click.UsageError("standard output takes one file: for several say --in-place or --output DIR")
+    output = None if output == Path("-") else output
+    if several and not in_place and output is None:
         raise click.UsageError("for several files say --in-place or --output DIR")
     # Every process of a run starts the command line, and none of them migrates anything.
     from servesweep.migration.files import migrate_files
