@@ -289,6 +289,26 @@ def test_a_sweep_inside_base_or_a_variant_expands_again() -> None:
     assert suffixes(select(read(text), "base")) == ["n1", "n2"]
 
 
+def test_a_zip_cuts_the_lists_that_it_gives_itself_and_not_those_of_the_base_s_sweep() -> None:
+    base = f"{BASE}  sweep: {{n: [1, 2, 3]}}\n  gpus: '{{n}}'\n"
+    kept = expand(read(f"{base}zip_override_z: {{loads: [[1], [2]]}}\n"))
+    assert suffixes(kept) == ["z_0_n1", "z_0_n2", "z_0_n3", "z_1_n1", "z_1_n2", "z_1_n3"]
+    own = expand(read(f"{base}zip_override_z: {{loads: [[1], [2]], sweep: {{n: [[4, 8], [6]]}}}}\n"))
+    assert [(one.suffix, one.data["loads"]) for one in own] == [
+        ("z_0_n4", [1]),
+        ("z_0_n8", [1]),
+        ("z_1_n6", [2]),
+    ]
+
+
+def test_a_grid_in_a_zip_that_would_be_cut_into_single_values() -> None:
+    text = f"{BASE}  sweep: {{n: [1, 2]}}\n  gpus: '{{n}}'\nzip_override_z:\n  sweep: {{n: [4, 8]}}\n"
+    assert complaint(text) == (
+        "r.yaml:11: zip_override_z.sweep.n: a zip gives each variant one item of this list,"
+        " and a sweep needs a list there: write [[1, 2], [4, 8]]"
+    )
+
+
 @pytest.mark.parametrize(
     ("sweep", "message"),
     [

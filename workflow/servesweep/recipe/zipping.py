@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from servesweep.recipe.located import Located
 from servesweep.recipe.problems import KeyPath, Problem, RecipeError, dotted
 
+CUT = "a zip gives each variant one item of this list, and a sweep needs a list there: write [[1, 2], [4, 8]]"
+
 
 class ZipError(RecipeError):
     """A zip cannot be cut; `sample` is its first variant, where every list has a value."""
@@ -23,7 +25,8 @@ def zip_slices(block: Located, name: str, file: str) -> list[Located]:
     variant a list of its own). A list of one item, and anything that is no list, goes to all.
 
     Raises:
-        ZipError: for no list at all, an empty list, or lists of different lengths.
+        ZipError: for no list at all, an empty list, lists of different lengths, or a grid's list that would
+            be cut into single values.
     """
     leaves = list(_list_leaves(block, (name,)))
     if not leaves:
@@ -34,6 +37,11 @@ def zip_slices(block: Located, name: str, file: str) -> list[Located]:
     ]
     if empty:
         raise ZipError(empty)
+    single = [
+        Problem(file, leaf.line, dotted(path), CUT) for path, leaf in leaves if _is_cut_grid(path, leaf)
+    ]
+    if single:
+        raise ZipError(single)
     length = max(len(leaf.value) for _, leaf in leaves)
     longest = next(path for path, leaf in leaves if len(leaf.value) == length)
     wrong = [
@@ -44,6 +52,13 @@ def zip_slices(block: Located, name: str, file: str) -> list[Located]:
     if wrong:
         raise ZipError(wrong, _slice(block, 0))
     return [_slice(block, index) for index in range(length)]
+
+
+def _is_cut_grid(path: KeyPath, leaf: Located) -> bool:
+    """Whether a parameter of the block's own `sweep` would get a value for its list; null removes it."""
+    if len(path) != 3 or path[1] != "sweep":
+        return False
+    return any(item.value is not None and not isinstance(item.value, list) for item in leaf.value)
 
 
 def _mismatch(count: int, longest: str, length: int) -> str:
