@@ -132,6 +132,11 @@ def test_keys_of_a_cluster_file_without_effect_are_noted(plan: Planner) -> None:
         ("[{name: a, type: etdc}]", "services[0].type: unknown service type 'etdc'; did you mean etcd?"),
         ("[{name: a, command: [x]}, {name: a, command: [y]}]",
          "services[1].name: there are two services 'a'"),
+        ("[{name: log-1, command: [x]}, {name: Log-1, command: [y]}]",
+         "services[1].name: 'Log-1' and 'log-1' are told to clients by the same variables,"
+         " SRT_SERVICE_LOG_1_*: rename one"),
+        ("[{name: ETCD, command: [x]}]",
+         "services[0].name: 'ETCD' and 'etcd' are told to clients by the same variables, SRT_SERVICE_ETCD_*"),
         ("[{name: a, command: [x], placement: {pool: b}}]", "services[0].placement: there is no pool 'b'"),
         ("[{name: a, command: [x], placement: {node: decode}}]",
          "services[0].placement: there is no role decode in this recipe"),

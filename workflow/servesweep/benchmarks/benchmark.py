@@ -127,11 +127,16 @@ def frontend_environment(context: BenchmarkContext) -> dict[str, str]:
     }
 
 
+def service_prefix(name: str) -> str:
+    """How the variables that tell of a service begin."""
+    return "SRT_SERVICE_" + re.sub(r"[^A-Z0-9]", "_", name.upper())
+
+
 def services_environment(deployment: Deployment) -> dict[str, str]:
     """Where the instances of each service stand, the first one first; names as in srt-slurm."""
     env = {}
     for name, nodes in deployment.services.items():
-        prefix = "SRT_SERVICE_" + re.sub(r"[^A-Z0-9]", "_", name.upper())
+        prefix = service_prefix(name)
         env[f"{prefix}_NODES"] = ",".join(map(deployment.binding.host, nodes))
         env[f"{prefix}_IPS"] = ",".join(map(deployment.address, nodes))
         env[f"{prefix}_NODE_COUNT"] = str(len(nodes))

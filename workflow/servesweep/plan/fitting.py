@@ -59,7 +59,7 @@ def fit_together(
     problems += replica_problems(recipe, cluster, variant)
     problems += contradictions(recipe, cluster, roles, variant)
     problems += role_problems(recipe, section.type, roles, gpus_per_node(recipe, cluster), variant)
-    problems += service_problems(recipe, section.type, variant)
+    problems += service_problems(recipe, section.type, roles, variant)
     problems += job_problems(recipe, cluster, section, roles, variant)
     if problems or frontend is None:
         raise RecipeError(dict.fromkeys(problems))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from servesweep.plan.services import DISCOVERY, TYPES, Wanted, pools
+from servesweep.benchmarks.benchmark import service_prefix
+from servesweep.plan.roles import Role
+from servesweep.plan.services import DISCOVERY, TYPES, Wanted, pools, services_of
 from servesweep.recipe.problems import KeyPath, Problem, RecipeError, listed, nearest
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.services import CARRYING_WORKERS, ServiceSection
@@ -18,7 +20,7 @@ ONE_NODE = ("head", "infra", "dedicated")
 Fault = tuple[str, str]
 
 
-def service_problems(recipe: Recipe, frontend: str, variant: Variant) -> list[Problem]:
+def service_problems(recipe: Recipe, frontend: str, roles: list[Role], variant: Variant) -> list[Problem]:
     """Every rule of this file, service by service."""
     problems = []
     owners = pools(recipe)
@@ -33,7 +35,11 @@ def service_problems(recipe: Recipe, frontend: str, variant: Variant) -> list[Pr
         seen.add(service.name)
         if service.type in SERVICES:
             problems += _options(Wanted(service, index), variant)
-    return problems + _together(recipe, variant)
+    return [
+        *problems,
+        *_found_alike(services_of(recipe, frontend, roles), variant),
+        *_together(recipe, variant),
+    ]
 
 
 def _options(service: Wanted, variant: Variant) -> list[Problem]:
@@ -44,6 +50,20 @@ def _options(service: Wanted, variant: Variant) -> list[Problem]:
     except RecipeError as error:
         return list(error.problems)
     return []
+
+
+def _found_alike(services: list[Wanted], variant: Variant) -> Iterator[Problem]:
+    """Two names of which clients would find one service alone: `log-1` and `Log-1`."""
+    first: dict[str, str] = {}
+    # Those that run elsewhere have no nodes to be told.
+    for service in (one for one in services if one.section.external is None):
+        prefix, name = service_prefix(service.section.name), service.section.name
+        other = first.setdefault(prefix, name)
+        if other != name:
+            message = (
+                f"{name!r} and {other!r} are told to clients by the same variables, {prefix}_*: rename one"
+            )
+            yield variant.problem((*service.path, "name"), message)
 
 
 def _together(recipe: Recipe, variant: Variant) -> list[Problem]:
