@@ -58,6 +58,7 @@ def sbatch(slurm: SlurmRequest) -> list[str]:
         ("partition: debug", ["-p", "debug"]),
         ("time: 02:00:00", ["-t", "120"]),
         ("mem: 64G", ["--mem", "65536"]),
+        ("mem: 1000000000G", ["--mem", "1024000000000"]),
         ("mem: 0", ["--mem=0"]),
         ("cpus-per-task: 96", ["--cpus-per-task=48"]),  # two tasks a node
         ("cpus-per-gpu: 6", ["--cpus-per-task=24"]),
@@ -94,6 +95,7 @@ def test_the_comment_is_set_by_the_run_itself(plan: Planner) -> None:
         ("qos: ''", "qos needs a value"),
         ("nodelist: ''", "nodelist needs a value"),
         ("time: soon", "'soon' is not a time limit;"),
+        ("mem: 99999999999999999999", "sbatch reads up to 9223372036854775807 (MB), got '9999999"),
         ("mem: lots", "expected memory of a node such as 64G or 64000 (MB), or 0 for all, got 'lots'"),
         ("gres: 'gpu:a:1,gpu:b:1'", "the executor asks for one kind of GPU and one other resource"),
         ("cpus-per-gpu: few", "expected a number of CPUs from 1, got 'few'"),

@@ -38,6 +38,15 @@ def test_nothing_is_no_time_limit(written: object) -> None:
         parse_time_limit(written)
 
 
+@pytest.mark.parametrize("written", ["99999-00:00:00", "35791393:01", 35791394])
+def test_more_than_slurm_can_count_is_refused(written: object) -> None:
+    assert parse_time_limit("24855-03:13:00") == parse_time_limit(35791393) == 35791393
+    with pytest.raises(
+        ValueError, match=r"is more than the 35791393 minutes \(24855 days\) that Slurm can count"
+    ):
+        parse_time_limit(written)
+
+
 @pytest.mark.parametrize(
     "written", ["4h", "1:2:3:4", "1-", "-5", "-1:00", "", "1-2-3", "12:", "1.5", "½", "٣", -90, "9" * 5000]
 )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from servesweep.plan.slurm_options import name_fault, value_fault
 from servesweep.recipe.durations import parse_time_limit
+from servesweep.recipe.limits import MOST_MEGABYTES
 from servesweep.recipe.slurm import account_name, partition_names
 
 EXECUTOR = "the workflow sets it"
@@ -167,7 +168,10 @@ def _megabytes(value: str) -> int:
     if match is None:
         raise ValueError(f"expected memory of a node such as 64G or 64000 (MB), or 0 for all, got {value!r}")
     amount, unit = int(match[1]), match[2].upper()
-    return max(1, int(amount * UNITS[unit])) if amount else 0
+    megabytes = max(1, int(amount * UNITS[unit])) if amount else 0
+    if megabytes > MOST_MEGABYTES:
+        raise ValueError(f"sbatch reads up to {MOST_MEGABYTES} (MB), got {value!r}")
+    return megabytes
 
 
 def word(name: str, value: str = "") -> str:

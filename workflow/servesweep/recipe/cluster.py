@@ -9,7 +9,7 @@ from pydantic import Field
 from servesweep.recipe.after_run import ReportingSection
 from servesweep.recipe.health_check import HealthCheckSection
 from servesweep.recipe.host_setup import HostSetupSection
-from servesweep.recipe.limits import MOST_GPUS_OF_A_NODE
+from servesweep.recipe.limits import MOST_GPUS_OF_A_NODE, MOST_MEGABYTES
 from servesweep.recipe.mounts import Mounts
 from servesweep.recipe.section import Environment, Section, SlurmOptions, VariableName, Words
 from servesweep.recipe.slurm import Account, Partition, TimeLimit
@@ -53,7 +53,10 @@ class Cluster(Section):
         default=1, ge=1, le=1024, description="CPUs asked of Slurm for each GPU of a node."
     )
     mem_mb_per_node: int | None = Field(
-        default=None, ge=1, description="Memory asked of Slurm on each node; unset: what the partition gives."
+        default=None,
+        ge=1,
+        le=MOST_MEGABYTES,
+        description="Memory asked of Slurm on each node; unset: what the partition gives.",
     )
     use_gpus_per_node_directive: bool = Field(
         default=True, description="Ask Slurm for GPUs; off where they are no resource."

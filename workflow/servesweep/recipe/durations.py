@@ -8,6 +8,8 @@ from servesweep.recipe.problems import shown
 
 FORMS = '"90" or 90 (minutes), "90:00", "01:30:00", "1-12", "1-12:30" or "1-12:30:00"'
 UNLIMITED = frozenset({"unlimited", "infinite", "infinity", "-1"})
+# Slurm (22.05, time_str2mins) counts seconds in 32 bits, and rounds up: 99999 days are 578 to it, silently.
+MOST_MINUTES = (2**31 - 60) // 60
 PLAIN = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?", re.ASCII)
 WITH_DAYS = re.compile(r"(\d{1,9})-(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?", re.ASCII)
 
@@ -20,7 +22,8 @@ def parse_time_limit(value: object) -> int:
     field may exceed its clock range: "90:00" is 90 minutes.
 
     Raises:
-        ValueError: with one sentence, for anything else, for nothing or less, and for no limit at all.
+        ValueError: with one sentence, for anything else, for nothing or less, for no limit at all, and for
+            more than Slurm can count.
     """
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise ValueError(f"expected a time limit such as {FORMS}, got {shown(value)}")
@@ -34,7 +37,13 @@ def parse_time_limit(value: object) -> int:
         raise ValueError(f"{text!r} is not a time limit; write {FORMS}")
     if seconds == 0:
         raise ValueError(f"{text!r} leaves no time: a time limit is at least one minute")
-    return -(-seconds // 60)
+    minutes = -(-seconds // 60)
+    if minutes > MOST_MINUTES:
+        raise ValueError(
+            f"{text!r} is more than the {MOST_MINUTES} minutes (24855 days) that Slurm can count; beyond them"
+            " it takes another limit without a word"
+        )
+    return minutes
 
 
 def _seconds(text: str) -> int | None:

@@ -11,5 +11,6 @@ MOST_REQUESTS = 100_000_000  # of one point
 MOST_IN_FLIGHT = 1_000_000
 MOST_TOKENS = 100_000_000  # of one prompt, or of one answer
 LARGEST_SEED = 2**63 - 1
+MOST_MEGABYTES = 2**63 - 1  # sbatch reads no larger number
 A_DAY = 86_400  # seconds
 A_WEEK = 7 * A_DAY
