@@ -58,6 +58,10 @@ def test_every_point_of_every_configuration_is_valid(finished: Any) -> None:
     assert {row["status"] for row in rows} == {"valid"}
 
 
+def test_the_first_run_warns_of_nothing(finished: Any) -> None:
+    assert "warning" not in finished.output.stdout.lower()
+
+
 def test_prompts_are_made_with_the_tokenizer_of_the_model(finished: Any) -> None:
     for configuration in CONFIGURATIONS:
         result = finished.json(f"{configuration}/points/c4/result.json")

@@ -19,6 +19,7 @@ end_at_once()
 if workflow.is_main_process:
     from servesweep.runtime.controller import begin, locks_beside, open_table
     from servesweep.runtime.executor_answers import answer_the_executor
+    from servesweep.runtime.expected_files import not_expected
     from servesweep.runtime.interruption import Interruption
     from servesweep.runtime.own_report import refuse_other_tables
     from servesweep.runtime.quiet_errors import QuietErrors
@@ -32,6 +33,7 @@ if workflow.is_main_process:
         gpu_quota=gpu_quota and gpu_quota.value,
     )
     answer_the_executor(table.plans.values(), Path(".snakemake"))
+    logger.addFilter(not_expected)
     logger.addHandler(UnstartedRuns())
     launchers = {plan.launcher for plan in table.plans.values()}
     logger.addHandler(Interruption("slurm" if "slurm" in launchers else "local"))
