@@ -19,11 +19,8 @@ end_at_once()
 if workflow.is_main_process:
     from servesweep.runtime.controller import begin, locks_beside, open_table
     from servesweep.runtime.executor_answers import answer_the_executor
-    from servesweep.runtime.expected_files import not_expected
-    from servesweep.runtime.interruption import Interruption
+    from servesweep.runtime.listening import listen
     from servesweep.runtime.own_report import refuse_other_tables
-    from servesweep.runtime.quiet_errors import QuietErrors
-    from servesweep.runtime.unstarted import UnstartedRuns
 
     # A resource of the whole sweep, set by the profile or by --resources.
     gpu_quota = workflow.global_resources.get("gpu_quota")
@@ -33,12 +30,8 @@ if workflow.is_main_process:
         gpu_quota=gpu_quota and gpu_quota.value,
     )
     answer_the_executor(table.plans.values(), Path(".snakemake"))
-    logger.addFilter(not_expected)
-    logger.addHandler(UnstartedRuns())
-    launchers = {plan.launcher for plan in table.plans.values()}
-    logger.addHandler(Interruption("slurm" if "slurm" in launchers else "local"))
-    if any(part.name == "ALL" for part in workflow.output_settings.quiet or ()):
-        logger.addHandler(QuietErrors())
+    quiet = any(part.name == "ALL" for part in workflow.output_settings.quiet or ())
+    listen(logger, table.plans.values(), quiet)
     # As they are before Snakemake takes its own.
     foreign_locks = locks_beside()
 else:
