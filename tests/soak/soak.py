@@ -230,9 +230,9 @@ def main() -> None:
     """One piece of a soak, and its figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--configurations", type=int, default=200)
-    parser.add_argument("--nodes", type=int, default=8)
+    parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--pause", type=float, default=8.0, help="seconds between two faults")
+    parser.add_argument("--pause", type=float, default=20.0, help="seconds between two faults")
     parser.add_argument("--minutes", type=float, default=600.0)
     parser.add_argument("--directory", type=Path, default=REPOSITORY / "results" / ".soak")
     options = parser.parse_args()
