@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from servesweep.plan.sweep_table import validate_recipe
-from servesweep.recipe.problems import RecipeError
+from servesweep.recipe.grid_faults import told_once
+from servesweep.recipe.grid_values import GridValue
+from servesweep.recipe.problems import Problem, RecipeError
 
 REST = """\
 engine: sglang
@@ -92,3 +94,48 @@ def test_a_value_from_the_command_line_is_none_of_the_grid(plans: Callable[..., 
     assert str(caught.value) == (
         "demo.yaml: roles.agg.gpus: expected a whole number, got 'x' (set on the command line)"
     )
+
+
+SERVICES = """\
+services:
+  - {name: a, type: generic, command: [no-such-a]}
+  - {name: b, type: generic, command: [no-such-b]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("services", "missing"),
+    [
+        (SERVICES, ["no-such-a", "no-such-b"]),
+        (SERVICES.replace("no-such-b", "'no-such-{n}'"), ["no-such-a", "no-such-1", "no-such-2"]),
+    ],
+)
+def test_all_faults_of_a_point_are_told_that_differ_in_one_word(
+    services: str, missing: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("site.yaml").write_text("launcher: local\n")
+    head = "schema: 2\nname: demo\nmodel: {path: ., precision: fp8}\n"
+    Path("demo.yaml").write_text(head + grid("  n: [1, 2]\n", 'gpus: "{n}"') + services)
+    with pytest.raises(RecipeError) as caught:
+        validate_recipe(["demo.yaml"], "site.yaml", [])
+    for name in missing:
+        assert str(caught.value).count(f"program {name!r} is not installed on this machine") == 1
+
+
+def test_of_faults_in_other_words_each_one_of_a_point_is_told() -> None:
+    values = [(GridValue("n", at, at, 1, 1, 2, (), ()),) for at in range(2)]
+    found = [
+        (at, Problem("r.yaml", 3, "roles", f"{name!r} is no {n}"))
+        for n, at in enumerate(values)
+        for name in "ab"
+    ]
+    assert [problem.message for problem in told_once(found)] == [
+        f"{name!r} is no 0 (and likewise at 1 other point of the grid)" for name in "ab"
+    ]
+
+
+def test_a_fault_beside_the_one_of_another_point_is_told_too() -> None:
+    one, other = ((GridValue("n", at, at, 1, 1, 2, (), ()),) for at in range(2))
+    first, second = (Problem("r.yaml", 3, "roles", f"{name!r} is none") for name in "ab")
+    assert told_once([(one, first), (other, second), (other, first)]) == [first, second]

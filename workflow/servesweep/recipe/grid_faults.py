@@ -30,6 +30,7 @@ def told_once(found: Iterable[tuple[Values, Problem]]) -> list[Problem]:
 
     A fault of a value is told at the value's line, with the places where it is used. What is wrong at a place
     whatever the value is told there; where it differs in numbers or quoted words alone, of its first point.
+    Several such faults of one point are several, and all are told.
     """
     found = list(found)
     uses = [_use(values, problem) for values, problem in found]
@@ -38,18 +39,18 @@ def told_once(found: Iterable[tuple[Values, Problem]]) -> list[Problem]:
         if use:
             seen.setdefault(_saying(problem, use), set()).add(use.value.index)
     told: dict[Problem, list[str]] = {}
-    likewise: dict[tuple[object, ...], dict[Values, Problem]] = {}
+    elsewhere: list[tuple[Values, Problem]] = []
     for (values, problem), use in zip(found, uses, strict=True):
         if use and _is_of_value(problem, use, len(seen[_saying(problem, use)])):
             key = use.value.key + (use.below if INDICES.fullmatch(use.below) else "")
             at = replace(problem, line=use.value.line, key=key)
             told.setdefault(at, []).append(use.place)
         elif values:
-            likewise.setdefault(_likeness(problem), {}).setdefault(values, problem)
+            elsewhere.append((values, problem))
         else:
             told.setdefault(problem, [])
     at_values = [replace(problem, message=_with_places(problem.message, at)) for problem, at in told.items()]
-    return [*at_values, *map(_first, likewise.values())]
+    return [*at_values, *map(_first, _alike(elsewhere))]
 
 
 def _use(values: Values, problem: Problem) -> _Use | None:
@@ -61,8 +62,29 @@ def _use(values: Values, problem: Problem) -> _Use | None:
     return None
 
 
+def _alike(found: list[tuple[Values, Problem]]) -> list[dict[Values, Problem]]:
+    """The faults that say the same at several points, by point; several of one point are apart."""
+    of_point: dict[Values, set[Problem]] = {}
+    for values, problem in found:
+        of_point.setdefault(values, set()).add(problem)
+    same: dict[Problem, dict[Values, Problem]] = {}
+    by_likeness: dict[tuple[object, ...], list[tuple[Problem, dict[Values, Problem]]]] = {}
+    for values, problem in found:
+        groups = by_likeness.setdefault(_likeness(problem), [])
+        own = of_point[values]
+        points = same.get(problem) or next(
+            (points for first, points in groups if values not in points and first not in own), None
+        )
+        if points is None:
+            groups.append((problem, points := {}))
+        same.setdefault(problem, points).setdefault(values, problem)
+    return [points for groups in by_likeness.values() for _, points in groups]
+
+
 def _likeness(problem: Problem) -> tuple[object, ...]:
-    return problem.file, problem.line, problem.key, VARYING.sub("", problem.message)
+    # What has no key is told by its words alone: of a program that is missing, by its name.
+    message = VARYING.sub("", problem.message) if problem.key else problem.message
+    return problem.file, problem.line, problem.key, message
 
 
 def _saying(problem: Problem, use: _Use) -> tuple[object, ...]:
