@@ -454,6 +454,14 @@ def test_values_of_one_name_are_told_apart_by_digits() -> None:
         ('sweep: {p: [sk-aaaa, sk-bbbb]}\nenv: {API_KEY: "{p}"}\n',
          "r.yaml:1: sweep.p: its values are secrets (env.API_KEY), and a configuration is called after them:"
          " set variables, and write ${NAME}"),
+        ('sweep: {p: ["http://me:hunter22x@a", "-"]}\nenv: {PROXY: "{p}"}\n',
+         "r.yaml:1: sweep.p: its values are secrets (env.PROXY)"),
+        ('sweep: {p: [hunter22x, hunter33x]}\nenv: {PROXY: "http://me:{p}@a"}\n',
+         "r.yaml:1: sweep.p: its values are secrets (env.PROXY)"),
+        ('sweep: {p: [hunter22x]}\nenv: {ARGS: "--verbose --api-key {p}"}\n',
+         "r.yaml:1: sweep.p: its values are secrets (env.ARGS)"),
+        ('sweep: {p: [hunter22x]}\ncommand: [serve, --api-key, "{p}"]\n',
+         "r.yaml:1: sweep.p: its values are secrets (command[2])"),
         ('sweep: {p: [[], [{a: 1}]]}\nservices: "{p}"\n',
          "r.yaml:1: sweep.p: a value is a mapping, or has one in it"),
         ('sweep: {"": [1]}\na: 1\n', "r.yaml:1: sweep.: a parameter's name is letters"),
@@ -463,5 +471,18 @@ def test_values_that_a_grid_cannot_have(text: str, message: str) -> None:
     assert complaint(text).startswith(message)
 
 
-def test_a_grid_of_variables_that_hold_secrets() -> None:
-    assert len(expand(read('sweep: {p: ["${KEY_A}", "${KEY_B}"]}\nenv: {API_KEY: "{p}"}\n'))) == 2
+@pytest.mark.parametrize(
+    "text",
+    [
+        'sweep: {p: ["${KEY_A}", "${KEY_B}"]}\nenv: {API_KEY: "{p}"}\n',
+        'sweep: {p: [$KEY_A, $(cat key)]}\nenv: {API_KEY: "{p}"}\n',
+        'sweep: {p: ["${KEY_A}", "${KEY_B}"]}\nenv: {PROXY: "http://me:{p}@a"}\n',
+    ],
+)
+def test_a_grid_of_variables_that_hold_secrets(text: str) -> None:
+    assert len(expand(read(text))) == 2
+
+
+@pytest.mark.parametrize("use", ["http://me:hunter221x@a{p}", "http://{p}:hunter221x@a", "http://a:{p}/x"])
+def test_a_grid_beside_a_secret(use: str) -> None:
+    assert len(expand(read(f'sweep: {{p: [1, 2]}}\nenv: {{PROXY: "{use}"}}\n'))) == 2

@@ -11,7 +11,8 @@ from typing import Any
 from servesweep.recipe.grid_values import PLACEHOLDER, GridValue, grid_values
 from servesweep.recipe.located import Located, plain
 from servesweep.recipe.problems import KeyPath, Problem, RecipeError, dotted, nearest
-from servesweep.recipe.secret_names import is_secret_name, is_secret_value
+from servesweep.recipe.secret_names import is_secret_value
+from servesweep.recipe.secrets import Secret, secrets_in
 from servesweep.recipe.written import text_of
 
 MAX_POINTS = 10_000
@@ -114,33 +115,36 @@ def _misused(name: str, values: Located, body: Located, file: str, *, used: bool
         used = True
         message = f'{{{name}}} is read as a mapping; write it in quotes: "{{{name}}}"'
         yield Problem(file, line, dotted(path), message)
-    for path, _ in _under_secret_names(body, f"{{{name}}}", ()):
-        if any(_written_out(str(path[-1]), item.value) for item in values.value):
-            message = f"its values are secrets ({dotted(path)}), and a configuration is called after them"
-            yield Problem(
-                file, values.line, f"sweep.{name}", f"{message}: set variables, and write ${{NAME}}"
-            )
-            break
+    if (secret := _secret_of(name, plain(values), body)) is not None:
+        message = f"its values are secrets ({dotted(secret.path)}), and a configuration is called after them"
+        yield Problem(file, values.line, f"sweep.{name}", f"{message}: set variables, and write ${{NAME}}")
     if not used:
         message = f'nothing uses this parameter; write "{{{name}}}" where its values belong'
         yield Problem(file, values.line, f"sweep.{name}", message)
 
 
-def _written_out(name: str, value: Any) -> bool:
-    """Whether it is a secret itself, and not the variable that has it."""
-    return is_secret_value(name, value) and not str(value).startswith("$")
+def _secret_of(name: str, values: list[Any], body: Located) -> Secret | None:
+    """A secret that is written out in a value, or that one is a part of, at one of the value's places."""
+    parts = _using(name, body)
+    before = {(secret.path, secret.value) for secret in secrets_in(plain(parts))}
+    for value in values:
+        text = _text(value)
+        for secret in secrets_in(plain(_substitute(parts, {name: value}))):
+            # What stands there with any value is no secret of the grid, and a shell's words are none.
+            shell = secret.reference or secret.value.startswith("$")
+            if shell or (secret.path, secret.value) in before:
+                continue
+            if secret.value in text or (text in secret.value and is_secret_value(secret.variable, value)):
+                return secret
+    return None
 
 
-def _under_secret_names(node: Located, placeholder: str, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
-    """Yield the places of a placeholder whose values are to be kept out of files."""
-    if isinstance(node.value, dict):
-        for key, item in node.value.items():
-            yield from _under_secret_names(item, placeholder, (*path, key))
-    elif isinstance(node.value, list):
-        for item in node.value:
-            yield from _under_secret_names(item, placeholder, path)
-    elif isinstance(node.value, str) and placeholder in node.value and path and is_secret_name(str(path[-1])):
-        yield path, node.line
+def _using(name: str, node: Located) -> Located:
+    """What has a placeholder in it; lists whole, as a flag stands before its value."""
+    if not isinstance(node.value, dict):
+        return node
+    used = {key: _using(name, item) for key, item in node.value.items() if name in _placeholders(item)}
+    return Located(used, node.line)
 
 
 def _unknown(body: Located, names: list[str], file: str) -> Iterator[Problem]:
