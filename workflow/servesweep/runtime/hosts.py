@@ -122,7 +122,9 @@ async def _run(words: list[str], log: Path, timeout: float | None) -> int | None
     """Exit code of a command whose output is appended to a log; None where it was out of time."""
     process = await spawn(words, log)
     try:
-        return await asyncio.wait_for(process.wait(), timeout)
+        # `wait_for` (Python 3.11) loses a cancellation that comes together with the end.
+        async with asyncio.timeout(timeout):
+            return await process.wait()
     except TimeoutError:
         return None
     finally:

@@ -41,7 +41,9 @@ async def answers(session: aiohttp.ClientSession, address: str, probe: Probe) ->
 async def accepts(address: str, port: int) -> bool:
     """Whether a process listens on a port, within PROBE_SECONDS."""
     try:
-        _, writer = await asyncio.wait_for(asyncio.open_connection(address, port), PROBE_SECONDS)
+        # `wait_for` (Python 3.11) loses a cancellation that comes together with the answer.
+        async with asyncio.timeout(PROBE_SECONDS):
+            _, writer = await asyncio.open_connection(address, port)
     except (OSError, TimeoutError):
         return False
     writer.close()
