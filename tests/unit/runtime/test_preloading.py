@@ -57,6 +57,12 @@ def test_one_that_could_not_be_loaded_is_over_when_it_is_told(
     assert "ImportError: an installation that is broken" in capfd.readouterr().err
 
 
+def test_a_log_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
+    with Preloaded() as snakemake, pytest.raises(FileNotFoundError, match="no-such/log"):
+        snakemake.begin(["--version"], tmp_path / "no-such/log")
+    assert not alive(snakemake)
+
+
 def test_what_comes_before_the_first_process_loads_little() -> None:
     looked_for = "[name in sys.modules for name in ('pydantic', 'asyncio', 'aiohttp')]"
     for module, loaded in (("preloading", [False] * 3), ("run", [True, True, False])):

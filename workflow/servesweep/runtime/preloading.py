@@ -46,7 +46,13 @@ class Preloaded:
         self.end()
 
     def begin(self, words: Sequence[str], log: Path) -> None:
-        """Have Snakemake do what its words say, in this process's environment; the log is appended to."""
+        """Have Snakemake do what its words say, in this process's environment; the log is appended to.
+
+        Raises:
+            OSError: where the log cannot be written.
+        """
+        # Here it can be told why; Snakemake itself would only be gone.
+        log.open("ab").close()
         order = {"words": list(words), "log": str(log), "environment": base_environment()}
         assert self._process.stdin is not None
         # One that could not be loaded has said so, and that it is over is seen where it is waited for.
