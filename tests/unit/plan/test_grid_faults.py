@@ -59,7 +59,7 @@ def test_a_value_within_a_longer_text(complaint: Complaint) -> None:
     assert complaint(text).endswith("(used at benchmark.concurrencies)")
 
 
-@pytest.mark.parametrize("values", ["[1, 2]", "[1]"])
+@pytest.mark.parametrize("values", ["[1, 2]", "[1]", "[1, 1]"])
 def test_what_is_wrong_with_any_value_is_told_at_its_place(values: str, complaint: Complaint) -> None:
     told = complaint(grid(f"  n: {values}\n", 'args: {nnodes: "{n}"}'))
     assert told == (

@@ -17,8 +17,8 @@ PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
 class GridValue:
     """One value of a parameter of `sweep`.
 
-    `list_line` and `count` are of the parameter's list; `places` are the keys whose value is the placeholder,
-    `within` those with a longer text in which it is the only one.
+    `list_line` and `count` are of the parameter's list, in which equal values count once; `places` are the
+    keys whose value is the placeholder, `within` those with a longer text in which it is the only one.
     """
 
     parameter: str
@@ -45,10 +45,12 @@ def grid_values(sweep: Located, body: Located) -> list[list[GridValue]]:
         if len(names) == 1:
             name = names.pop()
             (places if text == f"{{{name}}}" else within)[name].append(dotted(path))
+    # Of configurations that are equal there is one.
+    counts = {name: len(set(map(repr, plain(given)))) for name, given in sweep.value.items()}
     return [
         [
             GridValue(
-                name, i, plain(v), v.line, given.line, len(given.value),
+                name, i, plain(v), v.line, given.line, counts[name],
                 tuple(places[name]), tuple(within[name]),
             )
             for i, v in enumerate(given.value)
