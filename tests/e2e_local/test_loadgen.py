@@ -317,7 +317,7 @@ def test_requests_arrive_at_the_asked_rate_without_a_limit(
 @pytest.mark.parametrize(
     ("behaviour", "category", "example"),
     [
-        ("HTTP 503", "HTTP 503", "no worker " + "x" * 190),
+        ("HTTP 503", "HTTP 503", "no worker " + "x" * 189 + "…"),
         ("error event", "error in stream", "worker lost"),
         ("cut", "connection cut", None),
         ("empty", "empty answer", "usage says 0 output tokens"),
