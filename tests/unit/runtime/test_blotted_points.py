@@ -21,7 +21,8 @@ from servesweep.loadgen.request_log import request_log
 from servesweep.runtime import blotted_points
 from servesweep.runtime.blot import Blot
 from servesweep.runtime.blotted_points import blot_points
-from servesweep.runtime.health_gate import Gate, UnhealthyError
+from servesweep.runtime.health_gate import Gate
+from servesweep.runtime.unhealthy import UnhealthyError
 
 SECRET = "sk-abcdef0123"
 HIDDEN = "***REDACTED***"
@@ -132,3 +133,7 @@ def test_what_keeps_the_gate_shut_is_written_without_a_secret(gate: Any, tmp_pat
 def test_what_opens_the_gate_is_written_without_a_secret(gate: Any, tmp_path: Path) -> None:
     assert gate({"models": ["tiny", SECRET]})[0] == 0
     assert json.loads(RunFiles(tmp_path).health.read_text())["models"] == ["tiny", HIDDEN]
+
+
+def test_a_run_without_secrets_looks_for_nothing(files: RunFiles) -> None:
+    asyncio.run(asyncio.wait_for(blot_points(Blot([]), files, PLAN), 60))

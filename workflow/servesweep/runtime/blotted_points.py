@@ -18,11 +18,11 @@ TABLES = {"result.json": "requests.parquet", "invalid.json": "invalid.requests.p
 
 
 async def blot_points(blot: Blot, files: RunFiles, plan: Plan) -> None:
-    """Blot out each point that is over, which its record tells; never returns."""
+    """Blot out each point that is over, as its record tells; at once over where no value is to be."""
     distinct = blot.distinct()
     known: dict[Path, tuple[int, int]] = {}
-    while True:
-        for point in plan.points if distinct.values else ():
+    while distinct.values:
+        for point in plan.points:
             for name, table in TABLES.items():
                 record = files.point(point.id) / name
                 if (now := _version(record)) and known.get(record) != now:

@@ -31,9 +31,13 @@ def nested_words(files: RunFiles, points: list[str]) -> list[str]:
 
 
 async def run_nested_workflow(snakemake: Preloaded, files: RunFiles, points: list[str], log: Path) -> None:
-    """Run to the end; when cancelled, end the client that is running too."""
-    snakemake.begin(nested_words(files, points), log)
+    """Run to the end; when cancelled, end the client that is running too.
+
+    Raises:
+        OSError: where the log cannot be written.
+    """
     try:
+        snakemake.begin(nested_words(files, points), log)
         await asyncio.to_thread(snakemake.wait)
     finally:
         await asyncio.to_thread(snakemake.end)
