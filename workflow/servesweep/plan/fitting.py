@@ -21,6 +21,7 @@ from servesweep.plan.replicas import replica_problems
 from servesweep.plan.role_rules import role_problems
 from servesweep.plan.roles import Role, gpus_per_node, unknown
 from servesweep.plan.service_rules import service_problems
+from servesweep.plan.services import Wanted
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.problems import Problem, RecipeError, listed, nearest
@@ -32,7 +33,12 @@ NO_TYPE = "the type is missing, and without one nothing is measured: write type:
 
 
 def fit_together(
-    recipe: Recipe, cluster: Cluster, section: FrontendSection, roles: list[Role], variant: Variant
+    recipe: Recipe,
+    cluster: Cluster,
+    section: FrontendSection,
+    roles: list[Role],
+    services: list[Wanted],
+    variant: Variant,
 ) -> Frontend:
     """Find the frontend, and let it, the benchmark and the engines refuse what does not go together.
 
@@ -59,7 +65,7 @@ def fit_together(
     problems += replica_problems(recipe, cluster, variant)
     problems += contradictions(recipe, cluster, roles, variant)
     problems += role_problems(recipe, section.type, roles, gpus_per_node(recipe, cluster), variant)
-    problems += service_problems(recipe, section.type, roles, variant)
+    problems += service_problems(recipe, section.type, services, variant)
     problems += job_problems(recipe, cluster, section, roles, variant)
     if problems or frontend is None:
         raise RecipeError(dict.fromkeys(problems))

@@ -57,14 +57,15 @@ def render_with_roles(
     recipe, variant, cluster = configuration.recipe, configuration.variant, configuration.cluster
     roles = resolve_roles(recipe, variant, cluster)
     section, notes = frontend_of(recipe, variant)
-    frontend = fit_together(recipe, cluster, section, roles, variant)
+    wanted = services_of(recipe, section.type, roles)
+    frontend = fit_together(recipe, cluster, section, roles, wanted, variant)
     per_node = gpus_per_node(recipe, cluster)
     windows = binding.windows if binding else {}
     layout = lay_out(recipe, section, roles, per_node, cluster, variant, windows)
     notes += [note for role in roles for note in role.engine.notes(role.mode, role.args, role.options)]
     notes += name_notes(recipe, roles)
     bound = binding or Binding(addresses={node: f"ip-{node}" for node in layout.carving.nodes})
-    services = placed_services(services_of(recipe, section.type, roles), layout)
+    services = placed_services(wanted, layout)
     deployment = _deployment(configuration, roles, section, frontend, layout, bound, services)
     where = address_of(cluster.launcher)
     problems = [*process_problems(recipe, roles, deployment, where, variant)]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from servesweep.benchmarks.benchmark import service_prefix
-from servesweep.plan.roles import Role
-from servesweep.plan.services import DISCOVERY, TYPES, Wanted, pools, services_of
+from servesweep.plan.services import DISCOVERY, TYPES, Wanted, pools
 from servesweep.recipe.problems import KeyPath, Problem, RecipeError, listed, nearest
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.services import CARRYING_WORKERS, ServiceSection
@@ -20,8 +19,8 @@ ONE_NODE = ("head", "infra", "dedicated")
 Fault = tuple[str, str]
 
 
-def service_problems(recipe: Recipe, frontend: str, roles: list[Role], variant: Variant) -> list[Problem]:
-    """Every rule of this file, service by service."""
+def service_problems(recipe: Recipe, frontend: str, on: list[Wanted], variant: Variant) -> list[Problem]:
+    """Every rule of this file, service by service; `on` are those of `services_of`."""
     problems = []
     owners = pools(recipe)
     seen: set[str] = set()
@@ -37,7 +36,7 @@ def service_problems(recipe: Recipe, frontend: str, roles: list[Role], variant: 
             problems += _options(Wanted(service, index), variant)
     return [
         *problems,
-        *_found_alike(services_of(recipe, frontend, roles), variant),
+        *_found_alike(on, variant),
         *_together(recipe, variant),
     ]
 
