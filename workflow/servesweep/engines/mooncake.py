@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from servesweep.recipe.section import Environment, Section, Words
+from servesweep.recipe.section import Environment, Section, Words, option
 
 
 class MooncakeStore(Section):
@@ -35,8 +35,8 @@ class MooncakeFileStore(MooncakeStore):
 
 def store_of(options: Section) -> MooncakeStore | None:
     """The store of an engine's options, if they have one."""
-    store = getattr(options, "mooncake_kv_store", None)
-    return store if isinstance(store, MooncakeStore) else None
+    store: MooncakeStore | None = option(options, "mooncake_kv_store")
+    return store
 
 
 def store_environment(options: Section) -> dict[str, str]:

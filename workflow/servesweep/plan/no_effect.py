@@ -13,7 +13,7 @@ from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.observability import ObservabilitySection
 from servesweep.recipe.problems import listed
 from servesweep.recipe.recipe import Recipe
-from servesweep.recipe.section import said
+from servesweep.recipe.section import option, said
 from servesweep.recipe.services import ServiceSection
 
 OF_PROCESS = ("env", "numa_bind", "container_image")
@@ -85,7 +85,7 @@ def _benchmark(plan: Plan) -> Iterator[str]:
     unread = BENCHMARKS[section.type].unread(options)
     for reason in dict.fromkeys(unread.values()):
         yield _told([f"benchmark.{key}" for key, why in unread.items() if why == reason], reason)
-    if plan.cluster.container_runtime == "none" and getattr(options, "container_image", None):
+    if plan.cluster.container_runtime == "none" and option(options, "container_image"):
         yield _told(["benchmark.container_image"], "container_runtime is none")
 
 

@@ -9,6 +9,7 @@ from servesweep.engines.mooncake import store_of
 from servesweep.plan.roles import Role
 from servesweep.plan.services import MOONCAKE
 from servesweep.recipe.recipe import Recipe
+from servesweep.recipe.section import option
 
 OWN_ENGINES = "roles with engines of their own"
 # vLLM connectors whose workers find each other by a discovery service instead of the router.
@@ -43,7 +44,7 @@ def _no_profiling(recipe: Recipe, frontend: str, roles: list[Role], per_node: in
 
 def _no_failover(recipe: Recipe, frontend: str, roles: list[Role], per_node: int) -> Iterator[Fault]:
     for role in roles:
-        if getattr(role.options, "failover", None):
+        if option(role.options, "failover"):
             yield (*role.path, "engine", "failover"), f"{OWN_ENGINES} have no failover"
 
 

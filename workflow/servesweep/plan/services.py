@@ -13,7 +13,7 @@ from servesweep.engines.mooncake import store_of
 from servesweep.plan.roles import Role
 from servesweep.recipe.problems import KeyPath
 from servesweep.recipe.recipe import Recipe
-from servesweep.recipe.section import Section
+from servesweep.recipe.section import Section, option
 from servesweep.recipe.services import Per, ServicePlacement, ServiceSection, Start
 from servesweep.recipe.validation import read_section
 from servesweep.recipe.variants import Variant
@@ -116,7 +116,7 @@ def _implied(recipe: Recipe, frontend: str, roles: list[Role]) -> Iterator[Servi
         yield _plain("etcd")
         if recipe.dynamo.needs_nats:
             yield _plain("nats")
-    failover = next((found for role in roles if (found := getattr(role.options, "failover", None))), None)
+    failover = next((found for role in roles if (found := option(role.options, "failover"))), None)
     if failover:
         yield _section("gms", options={"shared_dir": failover.shared_dir})
     store = next((found for role in roles if (found := store_of(role.options))), None)

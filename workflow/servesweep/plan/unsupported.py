@@ -17,6 +17,7 @@ from servesweep.recipe.not_yet import left_out
 from servesweep.recipe.observability import ObservabilitySection
 from servesweep.recipe.profiling import ProfilingSection
 from servesweep.recipe.recipe import Recipe
+from servesweep.recipe.section import option
 from servesweep.recipe.services import ServiceSection
 from servesweep.recipe.telemetry import TelemetrySection
 
@@ -61,7 +62,7 @@ def _job(plan: Plan) -> Iterator[str]:
     patched = source is not None and bool(source.patches) and cluster.container_runtime == "pyxis"
     from_hub = recipe.model.stage_dir is not None and plan.deployment.model_source is None
     options = asked(recipe.benchmark).options
-    in_image = getattr(options, "container_image", None) is not None
+    in_image = option(options, "container_image") is not None
     # Whether it is wanted, and the section at whose key the mark stands.
     wanted: dict[str, tuple[bool, type[BaseModel]]] = {
         "profiling.type": (recipe.profiling.type != "none", ProfilingSection),

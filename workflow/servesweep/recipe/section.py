@@ -36,6 +36,10 @@ class Section(BaseModel):
         frozen=True, extra="forbid", strict=True, ser_json_inf_nan="constants", defer_build=True
     )
 
+    def __eq__(self, other: object) -> bool:
+        """As any model's; most sections of most recipes are one and the same default."""
+        return self is other or super().__eq__(other)
+
 
 S = TypeVar("S", bound=Section)
 
@@ -59,6 +63,14 @@ def said(section: Section, keys: Iterable[str]) -> list[str]:
     ]
 
 
+def option(section: Section, name: str) -> Any:
+    """The value of a field that not every section of a kind has; None where it has none.
+
+    `getattr` with a default is an exception within pydantic for each that has none.
+    """
+    return section.__dict__.get(name)
+
+
 def fault(sentence: str, *key: str | int) -> PydanticCustomError:
     """A fault that a section finds at `key` below itself, for validators to raise."""
     return PydanticCustomError("section_fault", "{sentence}", {"sentence": sentence, "at": key})
@@ -66,6 +78,8 @@ def fault(sentence: str, *key: str | int) -> PydanticCustomError:
 
 def _environment_value(value: Any) -> str:
     """Accept what YAML reads as text or number; a boolean has no one spelling in an environment."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, bool):
         texts = f'"{str(value).lower()}" or "{int(value)}"'
         raise ValueError(f"programs read true and false in many spellings: write the text meant, {texts}")
@@ -73,8 +87,6 @@ def _environment_value(value: Any) -> str:
         raise ValueError('the variable has no value: write "" for empty text')
     if isinstance(value, int | float):
         return text_of(value)
-    if isinstance(value, str):
-        return value
     raise ValueError(f"expected text, got {shown(value)}")
 
 
