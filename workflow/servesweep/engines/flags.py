@@ -40,8 +40,13 @@ def text(value: Any) -> str:
 
 def owned(args: Iterable[str], reserved: Iterable[str]) -> list[str]:
     """The names in `args` that the product sets itself, in the order written."""
-    taken = {kebab(name) for name in reserved}
+    taken = _spelt_alike(frozenset(reserved))
     return [name for name in args if kebab(name) in taken]
+
+
+@lru_cache(maxsize=100)
+def _spelt_alike(names: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(kebab, names))
 
 
 def repeated(args: Iterable[str], full: Callable[[str], str] = kebab) -> list[tuple[str, str]]:

@@ -27,9 +27,10 @@ def in_containers(
 ) -> list[Step]:
     """The steps with their mounts, which are the same for all of a kind and an image, and preambles."""
     known: dict[tuple[str, str], dict[str, str]] = {}
+    installation = dynamo_install(recipe.dynamo, deployment)
     found = []
     for step in steps:
-        update = around(step, recipe, cluster, deployment)
+        update = around(step, recipe, cluster, deployment, installation)
         if step.image:
             key = (step.kind, step.image)
             known[key] = update["mounts"] = known.get(key) or mounts(step, recipe, cluster, deployment)
@@ -37,8 +38,10 @@ def in_containers(
     return found
 
 
-def around(step: Step, recipe: Recipe, cluster: Cluster, deployment: Deployment) -> dict[str, Any]:
-    """What a step's preamble adds to it.
+def around(
+    step: Step, recipe: Recipe, cluster: Cluster, deployment: Deployment, installation: str | None
+) -> dict[str, Any]:
+    """What a step's preamble adds to it; `installation` is that of `dynamo_install`.
 
     A recipe's `setup_script` and Dynamo's own installation belong to workers and Dynamo's frontends, the
     cluster's preamble to every container but nginx's, whose image is not the recipe's.
@@ -51,8 +54,8 @@ def around(step: Step, recipe: Recipe, cluster: Cluster, deployment: Deployment)
         where = f"{SETUP_MOUNT}/{script.name}" if step.image else str(script)
         once.append(f"bash {shlex.quote(where)}")
     options = step.srun_options
-    if installs and step.image and (install := dynamo_install(recipe.dynamo, deployment)):
-        once.append(install)
+    if installs and step.image and installation:
+        once.append(installation)
         # pip writes where only root may.
         options = {"container-remap-root": "", **options}
     lines = [_once_a_node(once, step, deployment)] if once else []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from servesweep.plan.asked import asked
 from servesweep.plan.configuration import Configuration, images_of
@@ -22,7 +21,7 @@ from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.frontend import FrontendSection
 from servesweep.recipe.problems import RecipeError, listed, nearest
 from servesweep.recipe.recipe import Recipe
-from servesweep.topology.deployment import step_name
+from servesweep.topology.deployment import changed, step_name
 
 # Keys of a cluster file that other programs read.
 ELSEWHERE = (
@@ -43,10 +42,10 @@ def plan_configuration(configuration: Configuration, settings: tuple[str, ...] =
     plan, roles = render_with_roles(configuration)
     recipe, cluster = configuration.recipe, configuration.cluster
     if (request := _request(plan, configuration, roles)) is not plan.slurm:
-        plan = replace(plan, slurm=request)
+        plan = changed(plan, slurm=request)
     told = [*plan.notes, *uneven(roles), *_notes(plan, recipe, cluster), *no_effect(plan, roles)]
     notes = tuple(dict.fromkeys([*told, *likely_mistakes(plan, roles)]))
-    return replace(plan, notes=notes, unsupported=unsupported(plan, roles), settings=settings)
+    return changed(plan, notes=notes, unsupported=unsupported(plan, roles), settings=settings)
 
 
 def _request(plan: Plan, configuration: Configuration, roles: list[Role]) -> SlurmRequest:

@@ -77,8 +77,8 @@ def process_problems(
             yield variant.problem(at, message)
 
 
-def _of_place(process: ProcessPlace) -> Iterator[Claim]:
-    owner, ranks = step_name(process), process.data_parallel_ranks
+def _of_place(process: ProcessPlace) -> list[Claim]:
+    node, owner, ranks = process.node, step_name(process), process.data_parallel_ranks
     own = (
         (process.http_port, 1),
         (process.system_port, 1),
@@ -88,7 +88,8 @@ def _of_place(process: ProcessPlace) -> Iterator[Claim]:
         (process.nccl_port, 1),
         (process.vllm_port, VLLM.stride if len(process.worker_nodes) == 1 else 0),
     )
-    yield from (Claim(process.node, port, count, owner) for port, count in own if port and count)
+    found = [Claim(node, port, count, owner) for port, count in own if port and count]
     if process.is_leader:
         of_worker = (process.bootstrap_port, process.dp_rpc_port, process.dist_init_port)
-        yield from (Claim(process.leader, port, 1, owner) for port in of_worker if port)
+        found += [Claim(process.leader, port, 1, owner) for port in of_worker if port]
+    return found

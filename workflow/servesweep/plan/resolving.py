@@ -55,6 +55,8 @@ def variants_of_file(
 
 def _without_lock(document: Document) -> Document:
     """A lockfile is its recipe again."""
+    if "lock" not in document.data:
+        return document
     return replace(document, data={key: value for key, value in document.data.items() if key != "lock"})
 
 

@@ -25,18 +25,16 @@ def worker_steps(
     recipe: Recipe, cluster: Cluster, roles: list[Role], deployment: Deployment
 ) -> Iterator[Step]:
     """A step a process; of an engine whose ranks one launch starts, a step a worker."""
-    by_mode = {role.mode: (role, spec_of(recipe, role)) for role in roles}
+    by_mode = {role.mode: (role, spec_of(recipe, role), _image(role.container, cluster)) for role in roles}
     turns: dict[str, list[str]] = {}
     for process in (one for first in deployment.processes for one in deployment.engines(first)):
-        role, spec = by_mode[process.mode]
+        role, spec, image = by_mode[process.mode]
         ranks = deployment.ranks(process)
         if role.engine.one_step and not process.is_leader:
             continue
         whole = role.engine.one_step
-        srun = {**cluster.srun_options, **role.engine.step_options}
-        if whole and uneven(ranks):
-            # Tasks then go to the nodes in the order of ranks, as many as each has GPUs.
-            srun["distribution"] = "arbitrary"
+        # Tasks then go to the nodes in the order of ranks, as many as each has GPUs.
+        spread = {"distribution": "arbitrary"} if whole and uneven(ranks) else {}
         yield Step(
             name=step_name(process),
             kind="worker",
@@ -53,8 +51,14 @@ def worker_steps(
             probe=role.engine.probe(process, role.options, deployment),
             after=_earlier(process, role, turns),
             critical=role.critical,
-            image=_image(role.container, cluster),
-            srun_options={**srun, **recipe.srun_options, **role.srun_options},
+            image=image,
+            srun_options={
+                **cluster.srun_options,
+                **role.engine.step_options,
+                **spread,
+                **recipe.srun_options,
+                **role.srun_options,
+            },
             log=_worker_log(process, deployment),
         )
 

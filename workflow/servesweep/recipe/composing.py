@@ -144,8 +144,9 @@ class _Builder:
     def value(self, node: yaml.Node, path: KeyPath) -> Any:
         if not self.affordable(node, path):
             return None
-        if isinstance(node, yaml.ScalarNode):
-            return self.scalar(node, path)
+        if node.__class__ is yaml.ScalarNode:
+            # Most are text, and text needs no pattern.
+            return node.value if node.tag == STR else self.scalar(node, path)
         if id(node) in self.open:
             self.fault(node, path, "an alias here refers to a block that contains it")
             return None
@@ -164,8 +165,6 @@ class _Builder:
         return None
 
     def scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
-        if node.tag == STR:  # most are text, and text needs no pattern
-            return node.value
         known = SCALARS.get(node.tag)
         if known is None:
             self.fault(node, path, f"the tag {node.tag.removeprefix(TAG)} is not supported")

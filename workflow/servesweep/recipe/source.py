@@ -58,7 +58,8 @@ def load(path: Path | str) -> Document:
     """
     file = str(path)
     try:
-        raw = Path(path).read_bytes()
+        with open(file, "rb", buffering=0) as opened:  # noqa: PTH123 - half the time of Path.read_bytes
+            raw = opened.read()
     except FileNotFoundError:
         raise _refuse(file, None, "there is no such file") from None
     except IsADirectoryError:

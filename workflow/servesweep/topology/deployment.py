@@ -235,6 +235,8 @@ class Deployment:
 
     def engines(self, process: ProcessPlace) -> tuple[ProcessPlace, ...]:
         """A process, and what stands by on its GPUs."""
+        if not self.standbys:
+            return (process,)
         place = (process.mode, process.index, process.rank)
         return (process, *(p for p in self.standbys if (p.mode, p.index, p.rank) == place))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
+from typing import NamedTuple
 
 from servesweep.topology.ports import HIGHEST, PortBlock, PortError
 from servesweep.topology.windows import room, within
@@ -18,12 +19,15 @@ def own_address(node: str) -> str:
     return node
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
+class _Claim(NamedTuple):
     address: str
     first: int
-    count: int
+    many: int
     owner: str
+    block: PortBlock | None
+
+    def __str__(self) -> str:
+        return f"the {self.block.name} port of {self.owner}" if self.block else self.owner
 
 
 class PortBook:
@@ -84,8 +88,8 @@ class PortBook:
 
     def claim(self, node: str, port: int, owner: str, block: PortBlock | None = None, count: int = 1) -> None:
         """Note that a port, or `count` numbers of a block from it on, is used on a node."""
-        stride, name = (block.stride, f"the {block.name} port of ") if block else (1, "")
-        self._claims.append(_Claim(self._address_of(node), port, stride * count, f"{name}{owner}"))
+        ports = block.stride * count if block else count
+        self._claims.append(_Claim(self._address_of(node), port, ports, owner, block))
 
     def check(self) -> None:
         """Make sure that no port is claimed twice.
@@ -94,12 +98,12 @@ class PortBook:
             PortError: naming the address, the port and both owners.
         """
         for claim in self._claims:
-            last = claim.first + claim.count - 1
+            last = claim.first + claim.many - 1
             if last > HIGHEST:
-                raise PortError(f"{claim.owner} would be {last}, beyond {HIGHEST}: too many workers")
-        for left, right in pairwise(sorted(self._claims, key=lambda claim: (claim.address, claim.first))):
-            if left.address == right.address and left.first + left.count > right.first:
+                raise PortError(f"{claim} would be {last}, beyond {HIGHEST}: too many workers")
+        for left, right in pairwise(sorted(self._claims, key=itemgetter(0, 1))):
+            if left.address == right.address and left.first + left.many > right.first:
                 raise PortError(
-                    f"{left.owner} and {right.owner} both need port {right.first} of {right.address}:"
+                    f"{left} and {right} both need port {right.first} of {right.address}:"
                     " too many workers on one address"
                 )
