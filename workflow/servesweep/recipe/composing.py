@@ -107,6 +107,20 @@ SCALARS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
 }
 
 
+@lru_cache(maxsize=20_000)
+def _scalar(tag: str, text: str) -> Any:
+    """The value of a scalar; recipes repeat few numbers often.
+
+    Raises:
+        ValueError: where the text is none of the tag's, or a number of more digits than Python reads.
+    """
+    pattern, build = SCALARS[tag]
+    if not pattern.fullmatch(text):
+        raise ValueError
+    built = build(text)
+    return as_written(built, text) if built.__class__ is int or built.__class__ is float else built
+
+
 @dataclass
 class Built:
     """Data of a node, the line of every key path in it, and what is wrong with it; not whole if too large."""
@@ -165,21 +179,15 @@ class _Builder:
         return None
 
     def scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
-        known = SCALARS.get(node.tag)
-        if known is None:
+        if node.tag not in SCALARS:
             self.fault(node, path, f"the tag {node.tag.removeprefix(TAG)} is not supported")
             return None
-        pattern, build = known
         try:
-            if not pattern.fullmatch(node.value):
-                raise ValueError
-            built = build(node.value)
-        except ValueError:  # also Python's limit on the digits of an integer
+            built = _scalar(node.tag, node.value)
+        except ValueError:
             shown = "this secret" if _secret(path) else repr(node.value[:40])
             self.fault(node, path, f"{shown} cannot be read as {node.tag.removeprefix(TAG)}")
             return None
-        if built.__class__ is int or built.__class__ is float:
-            built = as_written(built, node.value)
         if node.tag == INTEGER and (base := BASES.get(node.value[:2])):
             # A person who writes 0x4 where 1x4 may stand does not mean this number.
             self.fault(node, path, _misread(node.value, base, built, secret=_secret(path)))
@@ -236,19 +244,16 @@ class _Builder:
         return kept
 
     def key(self, node: yaml.Node, path: KeyPath) -> str | None:
-        if not isinstance(node, yaml.ScalarNode):
+        if node.__class__ is not yaml.ScalarNode:
             self.fault(node, path, "a key is a list or a mapping; write plain text")
             return None
-        if node.tag != STR:
-            kind = node.tag.removeprefix(TAG)
-            shown = node.value or '""'
-            self.fault(
-                node,
-                (*path, shown),
-                f'this key reads as {kind}, not as text; write it in quotes: "{node.value}"',
-            )
-            return None
-        return str(node.value)
+        if node.tag == STR:
+            text: str = node.value
+            return text
+        kind, shown = node.tag.removeprefix(TAG), node.value or '""'
+        told = f'this key reads as {kind}, not as text; write it in quotes: "{node.value}"'
+        self.fault(node, (*path, shown), told)
+        return None
 
     def merged(self, node: yaml.Node, path: KeyPath) -> Iterator[tuple[str, tuple[yaml.Node, yaml.Node]]]:
         """Yield the pairs of `<<`, earlier sources first, a source's own keys before those it merges."""
