@@ -123,6 +123,7 @@ def test_secrets_within_a_text(text: str, expected: str) -> None:
         ("https://token:zz9@hub/m?api_key=zz8", "https://token:${PASSWORD_AT_HUB}@hub/m?api_key=${API_KEY}"),
         ("--api-key http://a:b1@h", "--api-key ${API_KEY}"),
         ("http://me:x1@$HOST:80", "http://me:${URL_PASSWORD}@$HOST:80"),
+        ("git+https://ghx_0123456789abcdefgh@hub/m.git", "git+https://${PASSWORD_AT_HUB}@hub/m.git"),
     ],
 )  # fmt: skip
 def test_a_password_within_a_url_is_a_secret(text: str, expected: str) -> None:
@@ -135,7 +136,8 @@ def test_a_password_within_a_url_is_a_secret(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["http://h:80/", "http://me@h", "http://h:80/x@y", "http://me:${MINE}@h", "http://me:$MINE@h",
-     "http://me:$(cat /run/pw)@h", "http://me:{pw}@h", "host:80@x", "a://b c:d@e"],
+     "http://me:$(cat /run/pw)@h", "http://me:{pw}@h", "host:80@x", "a://b c:d@e",
+     "ssh://somebody-with-a-very-long-name@h", "http://user0000000001@h"],
 )  # fmt: skip
 def test_a_url_without_a_written_password_stays(text: str) -> None:
     assert hidden({"a": text}) == {"a": text}
@@ -360,7 +362,8 @@ def test_prose_of_comments_stays(comment: str) -> None:
 
 @pytest.mark.parametrize(
     "word",
-    ["a" * 200_000, "key" + "n" * 200_000, "ab1-" * 50_000, "a=" * 100_000, "a://b:" * 40_000, " " * 200_000],
+    ["a" * 200_000, "key" + "n" * 200_000, "ab1-" * 50_000, "a=" * 100_000, "a://b:" * 40_000,
+     "a://b" * 40_000, " " * 200_000],
     ids=lambda word: f"{word[:7]}…",
 )  # fmt: skip
 def test_a_comment_of_very_many_letters_is_read_to_its_end(word: str) -> None:

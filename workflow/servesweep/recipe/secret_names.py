@@ -23,9 +23,12 @@ LIKE_A_SECRET = r"(?=\S*[0-9])(?=\S*[A-Za-z])(?!\S*://)\w[\w+/=.~-]{7,}"
 NAME_IN_COMMENT = re.compile(
     rf"""(?<![\w.-])(?:-[\w.-]+|[\w.-]++(?=["']?\s*[=:]|[ \t]+["']?{LIKE_A_SECRET}))"""
 )
-# `https://user:password@host`; it begins where few texts do, and a word of many letters is read once.
+# `https://user:password@host`, or a token alone, which is longer than a user's name and has digits. It begins
+# where few texts do, and a word of many letters is read once.
 PASSWORD_OF_URL = re.compile(
-    r"""://(?P<user>[^\s/?#:@"'<>]*):(?P<password>[^\s/?#"'<>]+)@(?P<host>[\w.-]*)"""
+    r"""://(?:(?P<user>[^\s/?#:@"'<>]*):)?"""
+    r"""(?P<password>(?(user)[^\s/?#"'<>]+|(?=[\w.~-]*[0-9])(?=[\w.~-]*[A-Za-z])[\w.~-]{20,}))"""
+    r"""@(?P<host>[\w.-]*)"""
 )
 # The S of SECRET is no plural.
 INNOCENT = re.compile(
