@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY))
@@ -249,6 +250,9 @@ def main() -> None:
     (directory / f"piece-{pieces}").touch()
     began = time.monotonic()
     soak = Soak(sweep, random.Random(f"{options.seed} {pieces}"), log)
+    # Also of a soak in the background, where a shell lets interrupts be ignored, nothing is left behind.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, interrupted)
     try:
         done = soak_for(soak, 60 * options.minutes, options.pause)
     finally:
@@ -256,6 +260,11 @@ def main() -> None:
         cluster.wait_until(lambda: not sweep.jobs(), 120, "the end of all jobs")
         run(SCRIPT, "down", timeout=300)
     report(project, log, options.configurations, time.monotonic() - began, done)
+
+
+def interrupted(number: int, _: object) -> NoReturn:
+    """End by way of `finally`."""
+    sys.exit(128 + number)
 
 
 def report(project: Project, log: Path, count: int, seconds: float, done: bool) -> None:
