@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from sys import intern
 from typing import Any
 
 import yaml
@@ -159,8 +160,8 @@ class _Builder:
         if not self.affordable(node, path):
             return None
         if node.__class__ is yaml.ScalarNode:
-            # Most are text, and text needs no pattern.
-            return node.value if node.tag == STR else self.scalar(node, path)
+            # Most are text, and text needs no pattern; one object for all places of a word saves much memory.
+            return intern(node.value) if node.tag == STR else self.scalar(node, path)
         if id(node) in self.open:
             self.fault(node, path, "an alias here refers to a block that contains it")
             return None
@@ -248,8 +249,7 @@ class _Builder:
             self.fault(node, path, "a key is a list or a mapping; write plain text")
             return None
         if node.tag == STR:
-            text: str = node.value
-            return text
+            return intern(node.value)
         kind, shown = node.tag.removeprefix(TAG), node.value or '""'
         told = f'this key reads as {kind}, not as text; write it in quotes: "{node.value}"'
         self.fault(node, (*path, shown), told)
