@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from servesweep.frontends import FRONTENDS
 from servesweep.frontends.frontend import Frontend
+from servesweep.plan.port_claims import Claim, of_place
 from servesweep.plan.replicas import reserve_opentela
 from servesweep.plan.roles import Role
 from servesweep.plan.services import discovery_spot, pools
@@ -18,11 +20,20 @@ from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.variants import Variant
 from servesweep.topology.layout_notes import layout_notes
 from servesweep.topology.packing import DoesNotFitError, PackingError, colocated_nodes, pack
-from servesweep.topology.placement import Carving, PlacementError, Seats, carve, seat
+from servesweep.topology.placement import (
+    BenchmarkSpot,
+    Carving,
+    DiscoverySpot,
+    FrontendSpot,
+    PlacementError,
+    Seats,
+    carve,
+    seat,
+)
 from servesweep.topology.port_book import NO_WINDOWS, PortBook, own_address
 from servesweep.topology.ports import REPLICA_HTTP, PortBlock, PortError
 from servesweep.topology.processes import Parallelism, processes
-from servesweep.topology.shapes import Mode, ProcessPlace, WorkerPlace, reserved_nodes
+from servesweep.topology.shapes import Mode, ProcessPlace, RoleShape, WorkerPlace, reserved_nodes
 from servesweep.topology.standby import standbys
 
 
@@ -36,6 +47,31 @@ class Layout:
     processes: tuple[ProcessPlace, ...]
     notes: tuple[str, ...]
     standbys: tuple[ProcessPlace, ...] = ()
+
+    @cached_property
+    def claims(self) -> tuple[Claim, ...]:
+        """The ports of the processes, and of those that stand by."""
+        return tuple(one for process in (*self.processes, *self.standbys) for one in of_place(process))
+
+
+class _Facts(NamedTuple):
+    """All that decides about a layout."""
+
+    shapes: tuple[RoleShape, ...]
+    pools: tuple[tuple[str, int], ...]
+    frontend: FrontendSpot
+    benchmark: BenchmarkSpot
+    discovery: DiscoverySpot
+    gpus_per_node: int
+    spread: bool
+    colocate: bool
+    exact: bool
+    opentela: bool
+    launcher: str
+    http: PortBlock
+    data_parallel: tuple[tuple[Mode, Parallelism], ...]
+    counts: tuple[tuple[Mode, int], ...]
+    windows: tuple[tuple[str, int], ...]
 
 
 def lay_out(
@@ -52,34 +88,27 @@ def lay_out(
     Raises:
         RecipeError: where workers do not fit, or a component has no node to stand on.
     """
-    shapes = [role.shape for role in roles]
     try:
-        carving = carve(
-            _role_nodes(roles, gpus_per_node, recipe.resources.spread_workers),
-            pools(recipe),
-            frontend=frontend.placement.node,
-            benchmark=recipe.benchmark.placement.node,
-            discovery=discovery_spot(recipe),
-        )
-        workers = pack(
-            shapes,
-            carving.roles,
-            gpus_per_node,
-            spread=recipe.resources.spread_workers,
-            colocate=colocates(roles, gpus_per_node),
-            exact=all(role.engine.exact_packing for role in roles),
-        )
-        seats = seat(
-            carving, workers, frontend=frontend.placement.node, benchmark=recipe.benchmark.placement.node
-        )
-        placed, waiting = _placed(
-            workers,
-            opentela=recipe.router == "opentela",
-            launcher=cluster.launcher,
-            http=REPLICA_HTTP if recipe.replicas else FRONTENDS[frontend.type].worker_ports(_modes(roles)),
-            data_parallel=tuple(_parallelism(roles, FRONTENDS[frontend.type], variant).items()),
-            counts=tuple((role.mode, role.engine.standbys(role.options)) for role in roles),
-            windows=tuple(windows.items()),
+        return _laid_out(
+            _Facts(
+                shapes=tuple(role.shape for role in roles),
+                pools=tuple(pools(recipe).items()),
+                frontend=frontend.placement.node,
+                benchmark=recipe.benchmark.placement.node,
+                discovery=discovery_spot(recipe),
+                gpus_per_node=gpus_per_node,
+                spread=recipe.resources.spread_workers,
+                colocate=colocates(roles, gpus_per_node),
+                exact=all(role.engine.exact_packing for role in roles),
+                opentela=recipe.router == "opentela",
+                launcher=cluster.launcher,
+                http=REPLICA_HTTP
+                if recipe.replicas
+                else FRONTENDS[frontend.type].worker_ports(_modes(roles)),
+                data_parallel=tuple(_parallelism(roles, FRONTENDS[frontend.type], variant).items()),
+                counts=tuple((role.mode, role.engine.standbys(role.options)) for role in roles),
+                windows=tuple(windows.items()),
+            )
         )
     except DoesNotFitError as error:
         key = ("roles", error.mode, "nodes") if recipe.roles else ("replicas",)
@@ -90,28 +119,35 @@ def lay_out(
     except PlacementError as error:
         where, _, sentence = str(error).partition(": ")
         raise RecipeError([variant.problem(tuple(where.split(".")), sentence)]) from None
-    notes = layout_notes(shapes, workers, carving.roles)
-    return Layout(carving, seats, workers, placed, notes, waiting)
 
 
 # The variants of a sweep, and many recipes, place the same workers.
 @lru_cache(maxsize=256)
-def _placed(
-    workers: tuple[WorkerPlace, ...],
-    *,
-    opentela: bool,
-    launcher: str,
-    http: PortBlock,
-    data_parallel: tuple[tuple[Mode, Parallelism], ...],
-    counts: tuple[tuple[Mode, int], ...],
-    windows: tuple[tuple[str, int], ...],
-) -> tuple[tuple[ProcessPlace, ...], tuple[ProcessPlace, ...]]:
-    """Processes and standbys with their ports."""
-    book = PortBook(address_of(launcher), dict(windows))
-    if opentela:
+def _laid_out(facts: _Facts) -> Layout:
+    carving = carve(
+        _role_nodes(facts),
+        dict(facts.pools),
+        frontend=facts.frontend,
+        benchmark=facts.benchmark,
+        discovery=facts.discovery,
+    )
+    workers = pack(
+        facts.shapes,
+        carving.roles,
+        facts.gpus_per_node,
+        spread=facts.spread,
+        colocate=facts.colocate,
+        exact=facts.exact,
+    )
+    seats = seat(carving, workers, frontend=facts.frontend, benchmark=facts.benchmark)
+    book = PortBook(address_of(facts.launcher), dict(facts.windows))
+    if facts.opentela:
         reserve_opentela(book, workers)
-    placed = processes(workers, book=book, http=http, data_parallel=dict(data_parallel))
-    return placed, standbys(placed, dict(counts), book) if any(count for _, count in counts) else ()
+    placed = processes(workers, book=book, http=facts.http, data_parallel=dict(facts.data_parallel))
+    waiting = standbys(placed, dict(facts.counts), book) if any(count for _, count in facts.counts) else ()
+    return Layout(
+        carving, seats, workers, placed, layout_notes(facts.shapes, workers, carving.roles), waiting
+    )
 
 
 def _modes(roles: list[Role]) -> frozenset[Mode]:
@@ -125,12 +161,11 @@ def colocates(roles: list[Role], gpus_per_node: int) -> bool:
     return one and all(role.engine.colocates(shapes, gpus_per_node, role.options) for role in roles)
 
 
-def _role_nodes(roles: list[Role], gpus_per_node: int, spread: bool) -> int:
+def _role_nodes(facts: _Facts) -> int:
     """Nodes of all roles: what they reserve, or what they fill where they are packed together."""
-    shapes = [role.shape for role in roles]
-    if colocates(roles, gpus_per_node):
-        return colocated_nodes(shapes, gpus_per_node, spread=spread)
-    return reserved_nodes(shapes)
+    if facts.colocate:
+        return colocated_nodes(facts.shapes, facts.gpus_per_node, spread=facts.spread)
+    return reserved_nodes(facts.shapes)
 
 
 def _parallelism(roles: list[Role], frontend: Frontend, variant: Variant) -> dict[Mode, Parallelism]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -25,11 +25,11 @@ class Claim(NamedTuple):
     owner: str
 
 
-def claims(recipe: Recipe, roles: Sequence[Role], deployment: Deployment) -> list[Claim]:
-    """Every port of the deployment but those of services."""
-    found = [one for process in deployment.processes for one in _of_place(process)]
-    found += [one for process in deployment.standbys for one in _of_place(process)]
-    found += further_claims(recipe, roles, deployment)
+def claims(
+    own: Iterable[Claim], recipe: Recipe, roles: Sequence[Role], deployment: Deployment
+) -> list[Claim]:
+    """Every port of the deployment but those of services; `own` are those of its processes."""
+    found = [*own, *further_claims(recipe, roles, deployment)]
     if deployment.processes:
         # Where a worker or a frontend is public itself, its port is the public one.
         taken = {(one.node, one.first) for one in found}
@@ -57,6 +57,7 @@ def further_claims(recipe: Recipe, roles: Sequence[Role], deployment: Deployment
 
 
 def process_problems(
+    own: Iterable[Claim],
     recipe: Recipe,
     roles: Sequence[Role],
     deployment: Deployment,
@@ -67,7 +68,7 @@ def process_problems(
     if not further_claims(recipe, roles, deployment):
         return  # The others were counted out without meeting.
     at = ("roles",) if recipe.roles else ("replicas",)
-    every = {(address_of(one.node), one) for one in claims(recipe, roles, deployment)}
+    every = {(address_of(one.node), one) for one in claims(own, recipe, roles, deployment)}
     for _, one in every:
         if one.first + one.many - 1 > HIGHEST:
             yield variant.problem(at, f"{one.owner} would listen on port {one.first}, beyond {HIGHEST}")
@@ -77,7 +78,8 @@ def process_problems(
             yield variant.problem(at, message)
 
 
-def _of_place(process: ProcessPlace) -> list[Claim]:
+def of_place(process: ProcessPlace) -> list[Claim]:
+    """The ports of one process."""
     node, owner, ranks = process.node, step_name(process), process.data_parallel_ranks
     own = (
         (process.http_port, 1),

@@ -68,8 +68,8 @@ def render_with_roles(
     services = placed_services(wanted, layout)
     deployment = _deployment(configuration, roles, section, frontend, layout, bound, services)
     where = address_of(cluster.launcher)
-    problems = [*process_problems(recipe, roles, deployment, where, variant)]
-    taken = partial(claims, recipe, roles, deployment)
+    problems = [*process_problems(layout.claims, recipe, roles, deployment, where, variant)]
+    taken = partial(claims, layout.claims, recipe, roles, deployment)
     if problems := [*problems, *port_problems(services, taken, deployment, where, variant)]:
         raise RecipeError(dict.fromkeys(problems))
     steps = in_order(

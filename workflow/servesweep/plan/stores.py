@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 
 from servesweep.plan.plan import Step
 from servesweep.plan.service_steps import Placed
 from servesweep.recipe.variants import Variant
 from servesweep.services.mooncake_master import MooncakeMasterOptions
 from servesweep.services.service import SharedService
-from servesweep.topology.deployment import Deployment
+from servesweep.topology.deployment import Deployment, changed
 
 CONFIG = "mooncake_store_config.json"
 
@@ -38,10 +37,10 @@ def with_stores(
             must |= deployment.stores
             if config:
                 must["MOONCAKE_CONFIG_PATH"] = f"{deployment.logs}/{CONFIG}"
-            command = replace(step.command, env={**may, **step.command.env, **must})
+            command = changed(step.command, env={**may, **step.command.env, **must})
             if config and at == 0:
                 text = json.dumps({**config, "master_server_address": url}, indent=1) + "\n"
                 files = {**command.files, f"{deployment.binding.logs}/{CONFIG}": text}
-                command = replace(command, files=files)
-            steps[at] = replace(step, command=command)
+                command = changed(command, files=files)
+            steps[at] = changed(step, command=command)
     return steps

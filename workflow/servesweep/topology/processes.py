@@ -88,6 +88,7 @@ def _worker_processes(
     by_rank = _local_ranks(worker, parallel)
     # vLLM adds the data-parallel rank to one base that all processes of the worker share.
     nixl_base = book.number(NIXL, parallel.data) if by_rank else None
+    nodes = worker.nodes
     for part in _parts(worker, parallel, by_rank):
         node, owner = part.place.node, f"{name} rank {part.rank}"
         system = book.everywhere(DYNAMO_SYSTEM, node, owner)
@@ -99,7 +100,7 @@ def _worker_processes(
             rank=part.rank,
             node=node,
             gpus=part.place.gpus,
-            worker_nodes=worker.nodes,
+            worker_nodes=nodes,
             system_port=system,
             nixl_port=_nixl(book, node, owner, part, nixl_base),
             nccl_port=nccl,
