@@ -103,6 +103,11 @@ def test_a_merged_block_may_itself_merge() -> None:
     assert parse(text, "r.yaml").data["z"] == {"a": 1, "b": 2, "c": 3}
 
 
+def test_a_key_given_twice_beside_a_merged_one_is_a_fault() -> None:
+    text = "x: &x {a: 1}\nz:\n  a: 2\n  <<: *x\n  a: 3\n"
+    assert complaint(text) == "r.yaml:5: z.a: duplicate key, first given on line 3"
+
+
 @pytest.mark.parametrize("text", ["a: {<<: 1}", "a: {<<: [1]}"])
 def test_merging_a_value_is_refused(text: str) -> None:
     assert "`<<` takes a mapping" in complaint(text)
@@ -127,6 +132,8 @@ def test_keys_that_are_no_text_are_refused_with_the_remedy(key: str, kind: str) 
 
 def test_a_list_as_key_is_refused() -> None:
     assert complaint("? [a, b]\n: 1\n") == "r.yaml:1: a key is a list or a mapping; write plain text"
+    tagged = "? !!str [a]\n: 1\n<<: {b: 2}\n"
+    assert complaint(tagged) == "r.yaml:1: a key is a list or a mapping; write plain text"
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "---\n", "---\n...\n"])

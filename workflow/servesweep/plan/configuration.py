@@ -68,9 +68,9 @@ def digests(recipe: Recipe, cluster: Cluster, facts: SiteFacts, files: dict[str,
         if not data["slurm"]:
             del data["slurm"]
     lasting, patience = facts
-    deployment = digest_of(
-        canonical(data), lasting, *map(canonical, (_named(recipe, cluster), files, RESULT_SCHEMA))
-    )
+    # The inside of a list is its parts, as `digest_of` puts them together.
+    rest = canonical([_named(recipe, cluster), files, RESULT_SCHEMA])[1:-1]
+    deployment = digest_of(canonical(data), lasting, rest)
     return digest_of(canonical(deployment), canonical(aside), patience), deployment
 
 

@@ -68,21 +68,24 @@ def _matches(word: str) -> list[RecipeFile]:
     path, _, selector = (word, "", "") if Path(word).exists() else word.rpartition(":")
     path, selector = (path, selector) if path else (selector, "")
     if Path(path).is_dir():
-        files = sorted(str(p) for p in Path(path).rglob("*") if p.suffix in SUFFIXES)
+        files = sorted((p for p in Path(path).rglob("*") if p.suffix in SUFFIXES), key=str)
     else:
         # pathlib has no absolute patterns.
-        files = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207
+        named = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207
+        files = list(map(Path, named))
+    here = f"{Path.cwd()}{os.sep}"
     return [
-        RecipeFile(_plain(file), selector or None) for file in files if Path(file).is_file() or _dangles(file)
+        RecipeFile(_plain(str(file), here), selector or None)
+        for file in files
+        if file.is_file() or _dangles(file)
     ]
 
 
-def _dangles(file: str) -> bool:
+def _dangles(file: Path) -> bool:
     """Whether it is a link to nothing, which nobody wants to be left out silently."""
-    return Path(file).is_symlink() and not Path(file).exists()
+    return file.is_symlink() and not file.exists()
 
 
-def _plain(path: str) -> str:
+def _plain(path: str, here: str) -> str:
     """One spelling of a path, on which the configuration's name rests: relative below this directory."""
-    here = f"{Path.cwd()}{os.sep}"
     return os.path.normpath(path).removeprefix(here)

@@ -151,17 +151,19 @@ class _Builder:
         self.faults.append((node.start_mark.line + 1, path, message))
 
     def affordable(self, node: yaml.Node, path: KeyPath) -> bool:
-        self.count += 1
-        if self.count == MAX_NODES:
+        """Whether there is room for what a block holds."""
+        before = self.count
+        self.count += len(node.value)
+        if before < MAX_NODES <= self.count:
             self.fault(node, path, f"the aliases of this file expand to more than {MAX_NODES} values")
         return self.count < MAX_NODES
 
     def value(self, node: yaml.Node, path: KeyPath) -> Any:
-        if not self.affordable(node, path):
-            return None
         if node.__class__ is yaml.ScalarNode:
             # Most are text, and text needs no pattern; one object for all places of a word saves much memory.
             return intern(node.value) if node.tag == STR else self.scalar(node, path)
+        if not self.affordable(node, path):
+            return None
         if id(node) in self.open:
             self.fault(node, path, "an alias here refers to a block that contains it")
             return None
@@ -203,26 +205,42 @@ class _Builder:
         return items
 
     def mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
-        own: dict[str, tuple[yaml.Node, yaml.Node]] = {}
-        merged: dict[str, tuple[yaml.Node, yaml.Node]] = {}
-        for key_node, value_node in self.enclosed(node, path):
-            if key_node.tag == MERGE:
-                for name, pair in self.merged(value_node, path):
-                    merged.setdefault(name, pair)
-                continue
+        pairs = self.enclosed(node, path)
+        if any(key_node.tag == MERGE for key_node, _ in pairs):
+            pairs = self.expanded(pairs, path)
+        data: dict[str, Any] = {}
+        for key_node, value_node in pairs:
             key = self.key(key_node, path)
             if key is None:
                 continue
-            if key in own:
-                first = own[key][0].start_mark.line + 1
-                self.fault(key_node, (*path, key), f"duplicate key, first given on line {first}")
-            own.setdefault(key, (key_node, value_node))
-        data = {}
-        for key, (key_node, value_node) in ({**merged, **own} if merged else own).items():
             at = (*path, key)
+            if key in data:
+                self.fault(key_node, at, f"duplicate key, first given on line {self.lines[at]}")
+                continue
             self.lines[at] = key_node.start_mark.line + 1
             data[key] = self.value(value_node, at)
         return data
+
+    def expanded(
+        self, pairs: list[tuple[yaml.Node, yaml.Node]], path: KeyPath
+    ) -> list[tuple[yaml.Node, yaml.Node]]:
+        """The pairs with those of `<<`, in whose places a mapping's own of the same key stand."""
+        found: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        for key_node, value_node in pairs:
+            if key_node.tag == MERGE:
+                for name, pair in self.merged(value_node, path):
+                    found.setdefault(name, pair)
+        others = []
+        own: set[str] = set()
+        for pair in pairs:
+            key_node = pair[0]
+            key = key_node.value if key_node.__class__ is yaml.ScalarNode else None
+            if key_node.tag == STR and key in found and key not in own:
+                own.add(key)
+                found[key] = pair
+            elif key_node.tag != MERGE:
+                others.append(pair)
+        return [*found.values(), *others]
 
     def enclosed(self, node: yaml.MappingNode, path: KeyPath) -> list[tuple[yaml.Node, yaml.Node]]:
         """The pairs of a mapping without the numbers of a list that lacks its brackets.
@@ -276,9 +294,9 @@ class _Builder:
         self, node: yaml.MappingNode, path: KeyPath
     ) -> Iterator[tuple[str, tuple[yaml.Node, yaml.Node]]]:
         inner = []
+        if not self.affordable(node, path):
+            return
         for key_node, value_node in node.value:
-            if not self.affordable(key_node, path):
-                return
             if key_node.tag == MERGE:
                 inner.append(value_node)
             elif (key := self.key(key_node, path)) is not None:
