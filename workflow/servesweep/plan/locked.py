@@ -43,7 +43,7 @@ def _is_id(name: str) -> str:
 class _Lock(BaseModel):
     """What is read of a `lock:` section: what is planned, and what a repetition is held against."""
 
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(strict=True, defer_build=True)
 
     servesweep_version: str
     generated_at: str

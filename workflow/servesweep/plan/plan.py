@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import field
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from pydantic import ConfigDict, RootModel, ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from servesweep.plan.row import no_plan, other_plan
 from servesweep.recipe.cluster import Cluster
+from servesweep.recipe.plugins import without_plugins
 from servesweep.recipe.recipe import Recipe
 from servesweep.recipe.services import Start
 from servesweep.topology.deployment import Census, Command, Deployment, Endpoint, Probe, Readiness, rendered
+
+if TYPE_CHECKING:
+    from pydantic import RootModel
 
 PLAN_SCHEMA: Literal[1] = 1
 
@@ -277,8 +281,11 @@ def plan_text(plan: Plan) -> str:
 # Made where a plan is read or written: whoever only makes plans would wait for it.
 @cache
 def _file() -> type[RootModel[Plan]]:
-    class PlanFile(RootModel[Plan]):
-        # Without the constants infinity would come back as null.
-        model_config = ConfigDict(title="Plan", ser_json_inf_nan="constants")
+    with without_plugins():
+        from pydantic import RootModel
+
+        class PlanFile(RootModel[Plan]):
+            # Without the constants infinity would come back as null.
+            model_config = ConfigDict(title="Plan", ser_json_inf_nan="constants")
 
     return PlanFile

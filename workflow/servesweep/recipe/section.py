@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from servesweep.recipe.plugins import without_plugins
 from servesweep.recipe.problems import shown
 from servesweep.recipe.texts import LineOrNothing, Text
 from servesweep.recipe.written import text_of
@@ -35,6 +36,12 @@ class Section(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, ser_json_inf_nan="constants", defer_build=True
     )
+
+    @classmethod
+    def model_rebuild(cls, **options: Any) -> bool | None:
+        """Build the validator."""
+        with without_plugins():
+            return super().model_rebuild(**options)
 
     def __eq__(self, other: object) -> bool:
         """As any model's; most sections of most recipes are one and the same default."""
