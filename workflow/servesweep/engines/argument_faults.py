@@ -74,14 +74,14 @@ def _mistaken(name: str, reserved: frozenset[str], vocabulary: Vocabulary) -> st
 
 def no_words(value: Any) -> str | None:
     """Why a value cannot stand in a command line."""
-    items = value if isinstance(value, list | tuple) else (value,)
-    if not items:
+    if not isinstance(value, list | tuple):
+        return _no_word(value)
+    if not value:
         return "the list is empty, and a flag without values means something else: remove it"
-    if items is value:
-        for item in items:
-            if item is None or isinstance(item, bool | list | tuple):
-                return f"{shown(item)} within a list is no word of a command line: write text or numbers"
-    return next(filter(None, map(_no_word, items)), None)
+    for item in value:
+        if item is None or isinstance(item, bool | list | tuple):
+            return f"{shown(item)} within a list is no word of a command line: write text or numbers"
+    return next(filter(None, map(_no_word, value)), None)
 
 
 def _no_word(item: Any) -> str | None:

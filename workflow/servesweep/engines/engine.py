@@ -221,6 +221,12 @@ class Engine(ABC):
 
 def argument(args: Mapping[str, Any], name: str) -> Any:
     """The value of an argument in either spelling; None where it is not given."""
+    for spelling in (name, name.replace("-", "_")):
+        if spelling in args:
+            return args[spelling]
+    if name.count("-") < 2:
+        return None
+    # Both signs in one name.
     return next((value for key, value in args.items() if kebab(key) == name), None)
 
 

@@ -43,26 +43,13 @@ class Dumper(yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper):  #
         return node
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
-        """The tag that a reader would find; it is asked for twice a scalar, and words repeat."""
+        """The tag of a node, which is asked for twice a scalar: words repeat, and theirs are remembered."""
         if kind is yaml.ScalarNode:
-            return _plain_tag(value) if implicit[0] else self.DEFAULT_SCALAR_TAG
-        return self.DEFAULT_SEQUENCE_TAG if kind is yaml.SequenceNode else self.DEFAULT_MAPPING_TAG
-
-    def descend_resolver(self, current_node: Any, current_index: Any) -> None:
-        """Without path resolvers there is nothing to follow."""
-
-    def ascend_resolver(self) -> None:
-        """Without path resolvers there is nothing to follow."""
+            return _tag_of_scalar(kind, value, implicit)
+        return super().resolve(kind, value, implicit)
 
 
-@lru_cache(maxsize=10_000)
-def _plain_tag(value: str) -> str:
-    """The YAML 1.1 tag of a scalar without quotes."""
-    known = Dumper.yaml_implicit_resolvers
-    for tag, pattern in (*known.get(value[:1], ()), *known.get(None, ())):
-        if pattern.match(value):
-            return str(tag)
-    return str(Dumper.DEFAULT_SCALAR_TAG)
+_tag_of_scalar = lru_cache(maxsize=10_000)(yaml.resolver.Resolver().resolve)
 
 
 class Trtllm(Engine):

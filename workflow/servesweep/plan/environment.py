@@ -6,6 +6,7 @@ Names and values of the presets as in srt-slurm (https://github.com/NVIDIA/srt-s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from servesweep.recipe.cluster import Cluster
 from servesweep.recipe.observability import ObservabilitySection
@@ -40,16 +41,27 @@ def preset(section: ObservabilitySection, component: str, deployment: Deployment
     return env
 
 
-def said_of_worker(
-    recipe: Recipe, cluster: Cluster, role: Mapping[str, str], node: str | None, deployment: Deployment
-) -> dict[str, str]:
-    """What cluster, role and recipe say about a worker, with `{node}` and `{node_id}` filled in.
+class Said(NamedTuple):
+    """What cluster, role and recipe say about every worker of a role, and whether its node is asked for."""
 
-    Only these two are placeholders: other braces, such as those of JSON, stay as they are. `node` is None
-    for a process that has no one node, where they stay too.
-    """
+    env: Mapping[str, str]
+    placed: bool
+
+    def of_worker(self, node: str | None, deployment: Deployment) -> Mapping[str, str]:
+        """The variables with `{node}` and `{node_id}` filled in.
+
+        Only these two are placeholders: other braces, such as those of JSON, stay as they are. `node` is None
+        for a process that has no one node, where they stay too.
+        """
+        if node is None or not self.placed:
+            return self.env
+        name, number = deployment.host(node), str(deployment.number(node))
+        return {
+            key: value.replace("{node}", name).replace("{node_id}", number) for key, value in self.env.items()
+        }
+
+
+def said_of_role(recipe: Recipe, cluster: Cluster, role: Mapping[str, str]) -> Said:
+    """The recipe's own variables win over the role's, and these over the cluster file's."""
     env = {**cluster.environment, **role, **recipe.environment}
-    if node is None or not any("{node" in value for value in env.values()):
-        return env
-    name, number = deployment.host(node), str(deployment.number(node))
-    return {key: value.replace("{node}", name).replace("{node_id}", number) for key, value in env.items()}
+    return Said(env, any("{node" in value for value in env.values()))

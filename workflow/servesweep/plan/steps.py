@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from servesweep.engines.engine import WorkerSpec
 from servesweep.frontends.frontend import Frontend
 from servesweep.frontends.nginx import nginx
-from servesweep.plan.environment import preset, said_of_worker
+from servesweep.plan.environment import Said, preset, said_of_role
 from servesweep.plan.plan import Step
 from servesweep.plan.profiling import profiled
 from servesweep.plan.replicas import around
@@ -25,16 +26,17 @@ def worker_steps(
     recipe: Recipe, cluster: Cluster, roles: list[Role], deployment: Deployment
 ) -> Iterator[Step]:
     """A step a process; of an engine whose ranks one launch starts, a step a worker."""
-    by_mode = {role.mode: (role, spec_of(recipe, role), _image(role.container, cluster)) for role in roles}
+    by_mode = {role.mode: _shared(recipe, cluster, role) for role in roles}
     turns: dict[str, list[str]] = {}
     for process in (one for first in deployment.processes for one in deployment.engines(first)):
-        role, spec, image = by_mode[process.mode]
+        shared = by_mode[process.mode]
+        role = shared.role
         ranks = deployment.ranks(process)
         if role.engine.one_step and not process.is_leader:
             continue
         whole = role.engine.one_step
         # Tasks then go to the nodes in the order of ranks, as many as each has GPUs.
-        spread = {"distribution": "arbitrary"} if whole and uneven(ranks) else {}
+        spread = whole and uneven(ranks)
         yield Step(
             name=step_name(process),
             kind="worker",
@@ -47,20 +49,40 @@ def worker_steps(
             tasks=sum(len(rank.gpus) for rank in ranks) if whole else 1,
             shares=tuple(len(rank.gpus) for rank in ranks) if whole and len(ranks) > 1 else (),
             gpus=process.gpus,
-            command=_worker_command(recipe, cluster, role, spec, process, deployment),
+            command=_worker_command(recipe, cluster, shared, process, deployment),
             probe=role.engine.probe(process, role.options, deployment),
             after=_earlier(process, role, turns),
             critical=role.critical,
-            image=image,
-            srun_options={
-                **cluster.srun_options,
-                **role.engine.step_options,
-                **spread,
-                **recipe.srun_options,
-                **role.srun_options,
-            },
+            image=shared.image,
+            srun_options=_srun(recipe, cluster, role, distribution="arbitrary") if spread else shared.srun,
             log=_worker_log(process, deployment),
         )
+
+
+class _Shared(NamedTuple):
+    """What all processes of a role have in common."""
+
+    role: Role
+    spec: WorkerSpec
+    said: Said
+    image: str | None
+    srun: dict[str, str]
+
+
+def _shared(recipe: Recipe, cluster: Cluster, role: Role) -> _Shared:
+    return _Shared(
+        role,
+        spec_of(recipe, role),
+        said_of_role(recipe, cluster, role.env),
+        _image(role.container, cluster),
+        _srun(recipe, cluster, role),
+    )
+
+
+def _srun(recipe: Recipe, cluster: Cluster, role: Role, **own: str) -> dict[str, str]:
+    """Options of a worker's step: a recipe's may change them, and a role's most of all."""
+    ours = {**role.engine.step_options, **own}
+    return {**cluster.srun_options, **ours, **recipe.srun_options, **role.srun_options}
 
 
 def _earlier(process: ProcessPlace, role: Role, turns: dict[str, list[str]]) -> tuple[str, ...]:
@@ -81,17 +103,13 @@ def spec_of(recipe: Recipe, role: Role) -> WorkerSpec:
 
 
 def _worker_command(
-    recipe: Recipe,
-    cluster: Cluster,
-    role: Role,
-    spec: WorkerSpec,
-    process: ProcessPlace,
-    deployment: Deployment,
+    recipe: Recipe, cluster: Cluster, shared: _Shared, process: ProcessPlace, deployment: Deployment
 ) -> Command:
     """The engine's command; the user's environment wins over its defaults, and the plan's ports over both."""
+    role, spec = shared.role, shared.spec
     # A launch over several nodes has one environment for all of them.
     node = None if role.engine.one_step and len(process.worker_nodes) > 1 else process.node
-    said = said_of_worker(recipe, cluster, role.env, node, deployment)
+    said = shared.said.of_worker(node, deployment)
     devices = _devices(role, process, deployment)
     if role.framework_args is not None:
         words = (*role.framework_args, *role.engine.replica_words(role.framework_args, deployment))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import is_
 from sys import intern
 from typing import Any
 
@@ -35,23 +36,24 @@ Fault = tuple[int, KeyPath, str]
 _Base: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 
+@lru_cache(maxsize=20_000)
+def _tag(kind: Any, value: Any, implicit: Any) -> str:
+    """The tag of a node; scalars are few words often repeated, so theirs are remembered."""
+    if kind is yaml.ScalarNode:
+        return plain_tag(value) if implicit[0] else STR
+    return SEQ if kind is yaml.SequenceNode else MAP
+
+
 class CoreLoader(_Base):  # type: ignore[misc]
     """libyaml's parser with the types of the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema)."""
 
     yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - PyYAML's own protocol
 
-    def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
-        """The tag of a node; plain scalars are few words often repeated, so theirs are remembered."""
-        if kind is yaml.ScalarNode:
-            return plain_tag(value) if implicit[0] else STR
-        # The resolver's own method would look for path resolvers first, at every node, and there are none.
-        return SEQ if kind is yaml.SequenceNode else MAP
-
-    def descend_resolver(self, current_node: Any, current_index: Any) -> None:
-        """Without path resolvers there is nothing to follow."""
-
-    def ascend_resolver(self) -> None:
-        """Without path resolvers there is nothing to follow."""
+    # They are called at every node. The resolver's own would look for path resolvers, but none are there: so
+    # there is nothing to follow either, and the last two, of two arguments and of none, do nothing.
+    resolve = staticmethod(_tag)
+    descend_resolver = staticmethod(is_)
+    ascend_resolver = staticmethod(bool)
 
 
 for _name, _pattern, _first in (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ M = TypeVar("M", bound=BaseModel)
 
 # The sections that rules of the whole recipe speak about, and values for those that every recipe has.
 SPANNED = {"roles", "replicas", "engine", "frontend", "services", *REPLICAS_ONLY}
+BLOCKS = (dict, list)
 STAND_INS = {"schema": SCHEMA, "name": "-", "model": {"path": "-", "precision": "-"}}
 
 
@@ -62,7 +63,8 @@ def read_section(
     Raises:
         RecipeError: with one problem for each key at fault.
     """
-    empty = [(*prefix, *path) for path in _empty_keys(model, data)]
+    empty: list[KeyPath] = []
+    _look_for_nothing(model, data, prefix, empty)
     problems: dict[KeyPath, Problem] = {
         at: variant.problem(at, "the key has no value: write one, or remove the key") for at in empty
     }
@@ -90,22 +92,20 @@ def _misspelt(missing: KeyPath, unknown: Iterable[KeyPath]) -> bool:
     return any(nearest(name, [str(missing[-1])]) for name in beside)
 
 
-def _empty_keys(model: type[BaseModel], data: Any) -> Iterator[KeyPath]:
-    """Keys of sections that have no value: a forgotten one must not pass as the default."""
+def _look_for_nothing(model: type[BaseModel], data: Any, at: KeyPath, empty: list[KeyPath]) -> None:
+    """Add the keys of sections that have no value: a forgotten one must not pass as the default."""
     if isinstance(data, list):
-        for at, item in enumerate(data):
-            yield from ((at, *path) for path in _empty_keys(model, item))
+        for index, item in enumerate(data):
+            _look_for_nothing(model, item, (*at, index), empty)
     if not isinstance(data, dict):
         return
     keys = _keys(model)
     for key, value in data.items():
-        if key not in keys:
-            continue
-        null_is_fine, inner = keys[key]
-        if value is None and not null_is_fine:
-            yield (key,)
-        elif inner is not None:
-            yield from ((key, *path) for path in _empty_keys(inner, value))
+        if value is None:
+            if key in keys and not keys[key][0]:
+                empty.append((*at, key))
+        elif value.__class__ in BLOCKS and key in keys and (inner := keys[key][1]) is not None:
+            _look_for_nothing(inner, value, (*at, key), empty)
 
 
 @cache
