@@ -117,6 +117,37 @@ def test_the_orphan_of_a_killed_controller_is_cancelled(both: Both, cluster: Any
     assert f"job {both.orphan} of an earlier controller" in story(both.resumed, "resumed")
 
 
+@pytest.mark.parametrize(
+    ("number", "how"),
+    [
+        pytest.param(signal.SIGINT, "Ctrl-C where `| tee` ends by it, too", id="a-dead-reader"),
+        pytest.param(signal.SIGHUP, "the terminal is closed", id="a-closed-terminal"),
+    ],
+)
+def test_jobs_are_cancelled_where_nobody_reads_of_it(
+    number: signal.Signals, how: str, sweep: Any, cluster: Any, fault_row: FaultRow
+) -> None:
+    sweep.recipe("unread", **POINTS | {"num_prompts_mult": 100})
+    controller = sweep.start()
+    sweep.wait_for_point("unread", "c1")
+    job = sweep.jobs()["unread"]["job_id"]
+    controller.stdout.close()
+    os.killpg(controller.pid, number)
+    assert controller.wait(timeout=120) == 1
+    sweep.wait_until(lambda: not sweep.jobs(), 60, "the end of the job")
+    assert cluster.state(job).startswith("CANCELLED")
+    failure = sweep.project.json("unread/failure.json")
+    assert failure["message"] == f"stopped by SIGTERM: job {job} was cancelled"
+    assert (sweep.project.root / "results/report.html").exists()
+    cluster.nothing_is_left(sweep.project.root)
+    fault_row(
+        how,
+        injected=f"{number.name} to `snakemake`, whose output nobody reads any more",
+        outcome=f"its jobs are cancelled: {told(failure['message'])}",
+        kept="the finished points; tables and report of what is there",
+    )
+
+
 def test_an_orphan_that_still_waits_gives_way(
     closed: Callable[[], None], sweep: Any, cluster: Any, fault_row: FaultRow
 ) -> None:

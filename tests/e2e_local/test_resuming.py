@@ -176,6 +176,21 @@ def test_after_ctrl_c_the_same_command_goes_on(
     )
 
 
+def test_a_sweep_whose_output_nobody_reads_comes_to_its_end(quick: Any, fault_row: FaultRow) -> None:
+    sweep = start_snakemake(quick)
+    assert sweep.stdout.readline()
+    sweep.stdout.close()
+    assert sweep.wait(timeout=120) == 0
+    assert quick.exists("run.json")
+    assert "quick" in (quick.project.root / "results/summary.csv").read_text()
+    fault_row(
+        "`snakemake … | head`",
+        injected="the pipe that it writes to is closed after its first line",
+        outcome="the sweep goes on in silence",
+        kept="everything",
+    )
+
+
 def test_an_interrupted_controller_says_that_the_run_in_progress_goes_on(
     quick: Any, eventually: Eventually
 ) -> None:

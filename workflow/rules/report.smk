@@ -63,7 +63,7 @@ rule summarize:
         cluster=table.cluster_file,
     shell:
         "servesweep report results --sweep results/sweep.json --cluster {params.cluster:q}"
-        " 2>&1 | tee {log}"
+        " 2>&1 | tee -p {log}"
 
 
 # The same from whatever is there: `snakemake report`, also after failures.
@@ -75,4 +75,4 @@ rule report:
         cluster=table.cluster_file,
     shell:
         "servesweep report results --sweep results/sweep.json --cluster {params.cluster:q}"
-        " 2>&1 | tee {log}"
+        " 2>&1 | tee -p {log}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 
 # How Snakemake (9.27, JobScheduler) begins to tell that somebody interrupted it, and that it got SIGTERM.
@@ -11,6 +12,12 @@ ASKED_TO_END = "Will exit after finishing currently running jobs (scheduler)"
 LATER = "the same command goes on later"
 RUNS_END = f"no further run begins, and one that got no signal itself comes to its end first; {LATER}"
 CANCELLED = f"the jobs of this sweep are cancelled; {LATER}"
+
+
+def hang_up_as_interrupt() -> None:
+    """Take a terminal that is closed for Ctrl-C, which cancels the jobs; under nohup it means nothing."""
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
 
 
 class Interruption(logging.Handler):
