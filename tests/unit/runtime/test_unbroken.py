@@ -30,7 +30,8 @@ def test_a_program_goes_on_without_a_reader_and_so_do_those_that_it_starts(tmp_p
     process = subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    assert process.stdin and process.stdout
+    assert process.stdin
+    assert process.stdout
     assert process.stdout.readline() == "one\n"
     process.stdout.close()
     process.stdin.write("\n")
