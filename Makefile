@@ -46,7 +46,7 @@ faults: $(VENV)/.all ## Write docs/faults.md anew, from the tests that inject th
 cluster: ## A real four-node Slurm on this machine, to try `snakemake --profile cluster` (root, Debian)
 	tests/cluster/slurm-cluster up --install
 
-cluster-down: ## End it, and leave nothing behind
+cluster-down: ## End it, and leave nothing behind but its logs
 	tests/cluster/slurm-cluster down
 
 $(VENV)/bin/uv:

@@ -120,7 +120,7 @@ def test_the_orphan_of_a_killed_controller_is_cancelled(both: Both, cluster: Any
 @pytest.mark.parametrize(
     ("number", "how"),
     [
-        pytest.param(signal.SIGINT, "Ctrl-C where `| tee` ends by it, too", id="a-dead-reader"),
+        pytest.param(signal.SIGINT, "Ctrl-C that ends what reads the output, too, as `tee`", id="a-dead-reader"),
         pytest.param(signal.SIGHUP, "the terminal is closed", id="a-closed-terminal"),
     ],
 )

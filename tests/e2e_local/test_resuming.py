@@ -184,7 +184,7 @@ def test_a_sweep_whose_output_nobody_reads_comes_to_its_end(quick: Any, fault_ro
     assert quick.exists("run.json")
     assert "quick" in (quick.project.root / "results/summary.csv").read_text()
     fault_row(
-        "`snakemake … | head`",
+        "what reads the output of `snakemake` ends, as `head`",
         injected="the pipe that it writes to is closed as its first run begins",
         outcome="the sweep goes on in silence",
         kept="everything",
