@@ -120,9 +120,10 @@ def test_the_orphan_of_a_killed_controller_is_cancelled(both: Both, cluster: Any
 @pytest.mark.parametrize(
     ("number", "how"),
     [
-        pytest.param(signal.SIGINT, "Ctrl-C that ends what reads the output, too, as `tee`", id="a-dead-reader"),
-        pytest.param(signal.SIGHUP, "the terminal is closed", id="a-closed-terminal"),
+        (signal.SIGINT, "Ctrl-C that ends what reads the output, too, as `tee`"),
+        (signal.SIGHUP, "the terminal is closed"),
     ],
+    ids=["a-dead-reader", "a-closed-terminal"],
 )
 def test_jobs_are_cancelled_where_nobody_reads_of_it(
     number: signal.Signals, how: str, sweep: Any, cluster: Any, fault_row: FaultRow
