@@ -268,3 +268,13 @@ def test_the_logs_of_every_attempt_are_kept(quick: Any) -> None:
         "quick/logs.2/n0_agg_w0.out",
         "quick/logs/n0_agg_w0.out",
     ]
+
+
+def test_a_quiet_sweep_tells_a_note_and_a_failure_once(quick: Any) -> None:
+    quick.recipe({"fault": "wrong-model:other"}, output={"log_dir": "elsewhere"})
+    done = quick.snakemake("-q", "all")
+    assert done.returncode == 1
+    assert done.stdout.count("output.log_dir has no effect") == 1
+    assert done.stdout.count("1 configuration is valid\n") == 1
+    assert done.stdout.count("FAILED in stage health_gate") == 1
+    assert "CalledProcessError" not in done.stdout

@@ -15,7 +15,9 @@ rule validate:
         settings=table.setting_words,
     shell:
         "servesweep validate {params.recipes:q} {params.settings:q} --cluster {input.cluster:q}"
-        " --results results --record {output.record} 2>&1 | tee {log} >&2"
+        # The notes were told when the sweep began.
+        " --results results --record {output.record} > {log} 2>&1"
+        " || {{ cat {log} >&2; exit 1; }}; tail -n 1 {log} >&2 || true"
 
 
 rule plan:
@@ -25,4 +27,4 @@ rule plan:
         "results/plan.log",
     localrule: True
     shell:
-        "servesweep plan results --sweep results/sweep.json 2>&1 | tee {log}"
+        "servesweep plan results --sweep results/sweep.json 2>&1 | tee -p {log}"

@@ -24,6 +24,8 @@ class Event(Enum):
          "Error: Directory cannot be locked.\n/here\n"),
         ("nothing makes x", Event.ERROR, "nothing makes x\n"),
         ("WorkflowError:\nAt least one job did not complete successfully.", Event.ERROR, ""),
+        ('RuleException:\nCalledProcessError in file "/w/a.smk", line 28:\nCommand \'set -e; servesweep'
+         " run results/a --launcher local' returned non-zero exit status 1.", Event.ERROR, ""),
         ("Error in rule run, jobid: 1", Event.JOB_ERROR, ""),
         ("Exiting because a job execution failed.", None, ""),
     ],

@@ -76,8 +76,16 @@ def write_failure(files: RunFiles, plan: Plan, failure: Failure, say: Callable[[
         say(sentence(error))
 
 
-def write_record(files: RunFiles, plan: Plan, allocation: dict[str, object]) -> None:
-    """Write run.json: the configuration is complete."""
+def last_result(files: RunFiles, plan: Plan) -> datetime:
+    """When the last result was written: where an interrupted run had all of them, it did no more."""
+    times = [files.result(point.id).stat().st_mtime for point in plan.points]
+    return datetime.fromtimestamp(max(times), UTC)
+
+
+def write_record(
+    files: RunFiles, plan: Plan, allocation: dict[str, object], ended: datetime | None = None
+) -> None:
+    """Write run.json: the configuration is complete, now or since it has `ended`."""
     for stale in (files.failure, files.unhealthy):
         stale.unlink(missing_ok=True)
     record = {
@@ -88,7 +96,7 @@ def write_record(files: RunFiles, plan: Plan, allocation: dict[str, object]) -> 
         "job_id": allocation.get("job_id"),
         "nodes": allocation.get("hosts", []),
         "started_at": allocation.get("started_at"),
-        "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "finished_at": (ended or datetime.now(UTC)).isoformat(timespec="seconds"),
         "points": [point.id for point in plan.points],
     }
     write_atomically(files.run, json.dumps(record, indent=1) + "\n")

@@ -6,8 +6,8 @@ import logging
 import sys
 
 EVENT = "error"
-# The table tells which, and why.
-TOLD_ELSEWHERE = "At least one job did not complete successfully"
+# A failed run tells why by itself, and the table tells which.
+TOLD_ELSEWHERE = ("At least one job did not complete successfully", "servesweep run results/")
 
 
 class QuietErrors(logging.Handler):
@@ -20,6 +20,6 @@ class QuietErrors(logging.Handler):
         """Print the message of an error of the workflow, without its exception's name."""
         event = getattr(vars(record).get("event"), "value", None)
         message = record.getMessage()
-        if event == EVENT and TOLD_ELSEWHERE not in message:
+        if event == EVENT and not any(part in message for part in TOLD_ELSEWHERE):
             _, newline, rest = message.partition(":\n")
             print(rest if newline else message, file=sys.stderr)

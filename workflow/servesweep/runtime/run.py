@@ -41,6 +41,7 @@ from servesweep.runtime.measuring import ready_clients
 from servesweep.runtime.outcome import (
     clear_earlier_attempt,
     gate_failure,
+    last_result,
     verdict,
     write_failure,
     write_record,
@@ -81,7 +82,7 @@ def run_configuration(root: Path, launcher: Literal["local", "slurm"], say: Say,
     if plan.points and not open_points(files, plan):
         say("every point is already measured: nothing to start")
         try:
-            write_record(files, plan, read_json(files.allocation))
+            write_record(files, plan, read_json(files.allocation), ended=last_result(files, plan))
         except OSError as error:
             say(sentence(error))
             return 1
